@@ -129,11 +129,8 @@ fn a_misspelled_variable_is_told() {
     ]);
     let ran = home.run(&["render", "hello", "nmae=Rumi"]);
     assert_eq!(ran.code, 1);
-    for part in [
-        "the required variable `name` is missing",
-        "`nmae` is passed, and nothing declares it",
-        "did you mean `name`?",
-    ] {
+    for part in ["the required variable `name` is missing", "unknown variable `nmae`", "did you mean `name`?"]
+    {
         assert!(ran.stderr.contains(part), "{part}: {ran:?}");
     }
     let ran = home.done(&["render", "hello", "name=Rumi", "zzz=1", "yyy=2", "--json"]);
@@ -356,7 +353,7 @@ fn a_provider_that_fails_or_is_held_back_is_named() {
     let ran = home.done(&["render", "both", "--json"]);
     let told = warnings(&ran);
     assert!(
-        told.len() == 2 && told.iter().all(|told| told.contains("the pack `p` would provide")),
+        told.len() == 2 && told.iter().all(|told| told.contains("because the pack `p` that provides it is")),
         "{ran:?}"
     );
     home.done(&["pack", "approve", "p", "--yes"]);

@@ -257,7 +257,7 @@ pub trait Store: Send + Sync {
     fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>>;
 
     /// Calls `listener` after every change of the snapshot. The listener must not block.
-    fn subscribe(&self, told: StoreListener);
+    fn subscribe(&self, listener: StoreListener);
 }
 
 /// A function that a store calls with each new snapshot.

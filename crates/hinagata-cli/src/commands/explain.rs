@@ -107,7 +107,7 @@ fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
 /// A line for the value that counts, and one for each that lost.
 fn variable(workspace: &Workspace, variable: &TracedVariable) -> Vec<Vec<String>> {
     let layer = match variable.layer {
-        Some(_) if variable.value.is_none() => "removed by the hook",
+        Some(_) if variable.value.is_none() => "removed by `pre_render`",
         Some(layer) => layer.as_str(),
         None if variable.condition_only => "undefined, only tested",
         None => "undefined",

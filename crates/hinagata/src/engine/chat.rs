@@ -63,13 +63,13 @@ fn element(message: &Message) -> Result<ModuleMessage> {
         "assistant" | "model" => Ok(ModuleMessage::assistant(said)),
         "tool" => Err(Error::new(
             Code::RenderRuntime,
-            "a message of a tool does not say which call it answers, and no provider takes it so",
+            "a tool message has no tool call id, which every provider requires",
         )
         .with("reason", "runtime")
         .with_hint(
-            "render it as messages, or write the prompt as a module, whose messages have a `toolCallId`",
+            "render as messages, or write the prompt as a module and give the message a `toolCallId`",
         )),
-        other => Err(Error::new(Code::RenderRuntime, format!("no provider knows the role `{other}`"))
+        other => Err(Error::new(Code::RenderRuntime, format!("unknown role `{other}`"))
             .with("reason", "runtime")
             .with_hint("use system, user or assistant")),
     }
@@ -99,12 +99,9 @@ fn attachment(content: &Content) -> Result<Attachment> {
         (None, Some(data), Some(mime)) => Ok(Attachment::file(format!("data:{mime};base64,{data}"), mime)),
         _ => match (text("/file/path"), text("/file/mime_type")) {
             (Some(path), Some(mime)) => Ok(Attachment::file(path, mime)),
-            _ => Err(Error::new(
-                Code::RenderRuntime,
-                format!("no provider can be given a part of type `{kind}`"),
-            )
-            .with("reason", "runtime")
-            .with_hint("use `media` with an address or data and a type, or render it as messages")),
+            _ => Err(Error::new(Code::RenderRuntime, format!("unsupported part type `{kind}`"))
+                .with("reason", "runtime")
+                .with_hint("use `media` with a URL, or with data and a type, or render as messages")),
         },
     }
 }

@@ -37,9 +37,8 @@ impl Call<'_> {
     /// Code `approval` for a pack file that is not approved in this form; code `validation`, reason `file`, with
     /// `problem`: `missing`, `outside`, `directory`, `no_file`, `encoding`, `size` or `unreadable`.
     pub(super) fn read_beneath(&self, path: &str) -> Result<String> {
-        let inner = normal(&self.workspace(), path).ok_or_else(|| {
-            file_error(path, "outside", format!("`{path}` leads out of the workspace path"))
-        })?;
+        let inner = normal(&self.workspace(), path)
+            .ok_or_else(|| file_error(path, "outside", format!("`{path}` is outside the workspace path")))?;
         if inner.is_empty() && !path.is_empty() {
             return Err(file_error(path, "directory", format!("`{path}` is a directory")));
         }
@@ -64,7 +63,7 @@ impl Call<'_> {
             }
         }
         Err(match refused {
-            None => file_error(path, "missing", format!("there is no file `{path}`")),
+            None => file_error(path, "missing", format!("file `{path}` not found")),
             Some((problem, error)) if problem == "directory" => {
                 file_error(path, "directory", format!("`{path}` is a directory")).with_source(error)
             }
@@ -141,9 +140,9 @@ impl Call<'_> {
 
 fn file_error(path: &str, problem: &str, message: String) -> Error {
     let hint = match problem {
-        "size" => "at most 1 MiB is read; read a part of it with `open`, or keep less in it",
+        "size" => "files are limited to 1 MiB; read a part of it with `open`, or make it smaller",
         "encoding" => "save it as UTF-8",
-        _ => "name a file beneath the workspace path or the prompt's directory",
+        _ => "use a path beneath the workspace path or the prompt's directory",
     };
     Error::new(Code::Validation, message)
         .with("reason", "file")

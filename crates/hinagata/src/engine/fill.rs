@@ -195,7 +195,7 @@ fn insert_provided(layers: &mut Layers<'_>, planned: &PlannedProvider, value: Va
 
 fn unknown_zone_warning(name: &str) -> Warning {
     let error =
-        Error::new(Code::Validation, format!("there is no time zone `{name}`; the machine's is used"))
+        Error::new(Code::Validation, format!("unknown time zone `{name}`; using that of the machine"))
             .with_hint("set `render.timezone` to a name such as Asia/Tokyo");
     Warning::new("render.timezone", error)
 }

@@ -130,7 +130,10 @@ impl Call<'_> {
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python_error("provide"))?;
         let catalog = &self.snapshot.catalog;
         let Some(source) = catalog.pack_file(pack, &provider.file, LARGEST)? else {
-            return Err(Error::new(Code::Hook, format!("the pack `{pack}` has no file `{}`", provider.file)));
+            return Err(Error::new(
+                Code::Hook,
+                format!("file `{}` not found in the pack `{pack}`", provider.file),
+            ));
         };
         let file = format!("{PACKS}/{pack}/{}", provider.file);
         let own = OwnFiles::for_file(catalog, Some(pack), &file)?;
@@ -200,7 +203,7 @@ pub(super) fn unavailable_value() -> Value {
 }
 
 fn no_python_error(stage: &str) -> Error {
-    Error::new(Code::Hook, format!("`{stage}` cannot run: there is no Python here"))
+    Error::new(Code::Hook, format!("`{stage}` cannot run: Python is not available"))
         .with("reason", "unavailable")
         .with("stage", stage)
 }
@@ -265,7 +268,7 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
         let sources = PromptSources::new(&snapshot.catalog, &plan.known);
         let placed = |error| with_places(error, &sources);
         let Some((joined, file)) = self.template(&sources, name)? else {
-            return Err(Error::new(Code::RenderTemplateNotFound, format!("there is no template `{name}`"))
+            return Err(Error::new(Code::RenderTemplateNotFound, format!("template `{name}` not found"))
                 .with("reason", "template_not_found")
                 .with("template", name));
         };
@@ -317,7 +320,8 @@ impl Capabilities for CallCapabilities<'_, '_> {
         match &self.call.engine.0.ports.model {
             Some(model) => model.call(request),
             None => Box::pin(async {
-                Err(Error::new(Code::Model, "no model is configured").with_hint("name one in the settings"))
+                Err(Error::new(Code::Model, "no model is configured")
+                    .with_hint("configure one in the settings"))
             }),
         }
     }

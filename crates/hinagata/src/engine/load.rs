@@ -128,9 +128,8 @@ impl Engine {
         deadline: Option<Instant>,
     ) -> Result<()> {
         let Some(hooks) = &self.0.ports.hooks else {
-            return Err(needs_loading_error(definition).with_hint(
-                "there is no Python here; write METADATA, VARIABLES and TEMPLATE as plain literals",
-            ));
+            return Err(needs_loading_error(definition)
+                .with_hint("install Python, or write METADATA, VARIABLES and TEMPLATE as literals"));
         };
         let source = definition.hooks.source.as_deref().unwrap_or_default();
         let entry = catalog.entry_at(&definition.source).ok_or_else(|| needs_loading_error(definition))?;
@@ -158,9 +157,8 @@ impl Engine {
             capabilities: &NoCapabilities,
         };
         let told = hooks.run(job).await?;
-        let computed = Computed::of(&told).ok_or_else(|| {
-            Error::new(Code::Hook, format!("running `{file}` did not tell what it declares"))
-        })?;
+        let computed = Computed::of(&told)
+            .ok_or_else(|| Error::new(Code::Hook, format!("`{file}` returned no declarations")))?;
         self.0.loaded.insert(key(&entry, source), Arc::new(computed));
         Ok(())
     }
@@ -170,11 +168,11 @@ impl Engine {
 pub(super) fn needs_loading_error(owner: &Definition) -> Error {
     let error = Error::new(
         Code::Hook,
-        format!("only running the prompt.py of `{}` can tell what it declares", owner.id),
+        format!("the declarations of `{}` are computed, and its prompt.py has not run", owner.id),
     )
     .with("prompt_id", owner.id.as_str())
     .with("reason", "unavailable")
-    .with_hint("load the prompt first, or write METADATA, VARIABLES and TEMPLATE as plain literals");
+    .with_hint("load the prompt first, or write METADATA, VARIABLES and TEMPLATE as literals");
     match owner.hooks.needs_loading.first() {
         Some((_, place)) => error.at(place.clone()),
         None => error,
@@ -188,7 +186,7 @@ fn refused<T>() -> PortFuture<'static, Result<T>>
 where
     T: Send + 'static,
 {
-    Box::pin(async { Err(Error::new(Code::Hook, "there is no render to ask")) })
+    Box::pin(async { Err(Error::new(Code::Hook, "not available while a definition is loaded")) })
 }
 
 impl Capabilities for NoCapabilities {

@@ -38,10 +38,10 @@ impl PartFiles<'_> {
         }
         found.ok_or_else(|| {
             let shown: String = name.chars().take(200).collect();
-            Error::new(Code::Validation, format!("there is no file `{shown}`"))
+            Error::new(Code::Validation, format!("file `{shown}` not found"))
                 .with("reason", "file")
                 .with("file", shown)
-                .with_hint("name a file beneath the prompt's directory or the workspace")
+                .with_hint("use a path beneath the prompt's directory or the workspace")
         })
     }
 }
@@ -69,9 +69,9 @@ fn medium(kind: &str, mut fields: Map<String, Value>, files: &PartFiles<'_>) -> 
     let drawing = || bytes.windows(4).take(1_024).any(|bytes| bytes == b"<svg").then_some("image/svg+xml");
     let found = media::sniffed(&bytes).or_else(drawing).unwrap_or("");
     if !found.starts_with(kind) {
-        return Err(Error::definition("media", format!("`{name}` is no {kind}, by what is in it"))
+        return Err(Error::definition("media", format!("`{name}` is not an {kind} file"))
             .with("file", name)
-            .with_hint(format!("name a file with the content of a usual {kind}")));
+            .with_hint(format!("use a common {kind} format")));
     }
     fields.remove("file");
     fields.insert("data".to_owned(), media::encode_base64(&bytes).into());
@@ -95,14 +95,14 @@ fn resource(mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map
     if let Some(blob) = text(&fields, "blob")
         && !media::is_base64(blob)
     {
-        return Err(Error::definition("media", format!("the `blob` of `{uri}` is no base 64")));
+        return Err(Error::definition("media", format!("invalid base64 in the `blob` of `{uri}`")));
     }
     if let Some(kind) = text(&fields, "mime_type")
         && !media::is_type(kind)
     {
         return Err(Error::definition(
             "media",
-            format!("the `mime_type` of `{uri}` is no type, as text/plain"),
+            format!("invalid `mime_type` of `{uri}`; use a type such as text/plain"),
         ));
     }
     Ok(fields)
@@ -121,9 +121,9 @@ fn checked_uri(fields: &Map<String, Value>) -> Result<String> {
         Some(uri) if media::is_uri(uri) => Ok(uri.to_owned()),
         Some(uri) => {
             let shown: String = uri.chars().filter(|c| !c.is_control()).take(80).collect();
-            Err(Error::new(Code::Validation, format!("`{shown}` is no URI"))
+            Err(Error::new(Code::Validation, format!("invalid URI `{shown}`"))
                 .with("reason", "uri")
-                .with_hint("write it with its scheme, as `docs://guide`"))
+                .with_hint("write it with its scheme, such as `docs://guide`"))
         }
         None => Err(Error::definition("media", "a resource has no `uri`")),
     }

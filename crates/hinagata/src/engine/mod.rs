@@ -247,7 +247,7 @@ impl Engine {
         changes.iter().try_for_each(check_change)?;
         match &self.0.ports.store {
             Some(store) => store.write(changes).await,
-            None => Err(Error::new(Code::Store, "there is no store")),
+            None => Err(Error::new(Code::Store, "no store is configured")),
         }
     }
 
@@ -301,13 +301,13 @@ impl Engine {
     /// # Errors
     /// Code `store` if the system refuses to watch.
     #[cfg(feature = "watch")]
-    pub fn watch(&self, mut told: impl FnMut(&Catalog, &Change) + Send + 'static) -> Result<Watcher> {
+    pub fn watch(&self, mut on_change: impl FnMut(&Catalog, &Change) + Send + 'static) -> Result<Watcher> {
         let places = watch::places(&self.root(), &self.0.options.paths, self.0.state.as_ref());
         // A watcher alone does not keep an engine alive.
         let engine = Arc::downgrade(&self.0);
         Watcher::new(places, move |change| {
             if let Some(inner) = engine.upgrade() {
-                told(&Self(inner, None).reload(), &change);
+                on_change(&Self(inner, None).reload(), &change);
             }
         })
     }
@@ -398,7 +398,7 @@ impl Engine {
         let id = self.catalog().resolve_id(prompt)?;
         Err(problems
             .into_error(&id, &parameters)
-            .unwrap_or_else(|| Error::new(Code::Validation, "wrong types")))
+            .unwrap_or_else(|| Error::new(Code::Validation, "invalid types")))
     }
 
     /// The plan of a prompt in a snapshot of workspace and store.

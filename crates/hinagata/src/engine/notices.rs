@@ -57,11 +57,10 @@ fn unapproved_provider_warnings(catalog: &Catalog, reads: &Reads, inherited: &In
         };
         for provider in manifest.providers.iter().filter(|provider| reached(&provider.namespace)) {
             let namespace = &provider.namespace;
-            let message = format!(
-                "the pack `{pack}` would provide `{namespace}`, but it is {state}, so nothing of it is used"
-            );
+            let message =
+                format!("`{namespace}` is undefined, because the pack `{pack}` that provides it is {state}");
             let error = Error::new(Code::Approval, message).with("pack_id", pack.as_str()).with_hint(
-                format!("look at it with `hina pack show {pack}`, then `hina pack approve {pack}`"),
+                format!("review it with `hina pack show {pack}`, then run `hina pack approve {pack}`"),
             );
             all.push(Warning::new(format!("provider {namespace}"), error));
         }

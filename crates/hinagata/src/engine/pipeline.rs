@@ -135,7 +135,8 @@ fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Val
 }
 
 /// The hint for a caller who lacks shared variables.
-const NEEDS_ENVIRONS: &str = "give the variable with the call, or have `environs` of the key name the shared variables that it may read";
+const NEEDS_ENVIRONS: &str =
+    "pass the variable with the call, or allow the shared variable in `environs` of the key";
 
 /// A call in progress.
 pub(super) struct Call<'c> {
@@ -294,7 +295,7 @@ impl Call<'_> {
         let declared = || plan.environ.iter().any(|(name, _)| plan.reaches(name));
         let can_miss = !is_whole && (plan.reaches("environs") || declared() || by_name());
         can_miss.then(|| {
-            let message = "shared variables that this caller does not reach are withheld from this render";
+            let message = "some shared variables are not available to this caller";
             Warning::new("environs", Error::new(Code::Approval, message).with_hint(NEEDS_ENVIRONS))
         })
     }
@@ -356,7 +357,7 @@ impl Call<'_> {
         let RenderedBody::Text(text) = body else {
             return Err(Error::definition(
                 "post_render",
-                "the prompt has messages, and `post_render` works on one text",
+                "`post_render` requires a text, and this prompt has messages",
             )
             .with_hint("remove `post_render`, or write the prompt as one text"));
         };
@@ -410,7 +411,10 @@ impl Call<'_> {
                     }
                 }
                 (Ok(Step::Wait(_)), None) => {
-                    return Err(Error::new(Code::RenderRuntime, "a call is waited for that nobody makes"));
+                    return Err(Error::new(
+                        Code::RenderRuntime,
+                        "a template waits for a call, and no tool can answer it",
+                    ));
                 }
             }
         }
@@ -447,7 +451,7 @@ impl Call<'_> {
         }
         Err(Error::new(
             Code::OutputLimit,
-            format!("the result has {actual} characters, and {limit} are allowed"),
+            format!("the result has {actual} characters; the limit is {limit}"),
         )
         .with("limit", limit)
         .with("actual", actual)
@@ -459,12 +463,11 @@ impl Call<'_> {
 fn dropped_change_warnings(before: &Map<String, Value>, after: &Map<String, Value>) -> Vec<Warning> {
     let is_changed = |name: &&str| after.get(*name).is_some_and(|value| before.get(*name) != Some(value));
     let warning = |name: &str| {
-        let message =
-            format!("`pre_render` changed `{name}`, which is a reserved name: the change is dropped");
+        let message = format!("`pre_render` changed the reserved name `{name}`; the change is dropped");
         let error = Error::new(Code::Hook, message)
             .with("reason", "reserved")
             .with("variable", name)
-            .with_hint("write it under another name, and read that one in the template");
+            .with_hint("use another name for it");
         Warning::new(name, error)
     };
     RESERVED.into_iter().filter(is_changed).map(warning).collect()

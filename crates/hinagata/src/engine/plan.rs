@@ -393,14 +393,14 @@ fn stale_resolution_warning(catalog: &Catalog, choice: &Choice) -> Option<Warnin
     let (why, hint) = match pack {
         Some(pack) => (
             format!("the pack `{pack}` is {}", catalog.approval(pack)),
-            format!("look at it with `hina pack verify {pack}`, then approve or remove it"),
+            format!("check it with `hina pack verify {pack}`, then approve or remove it"),
         ),
-        None => {
-            ("it is not there any more".to_owned(), format!("choose again with `hina resolve {}`", choice.id))
-        }
+        None => ("it no longer exists".to_owned(), format!("choose again with `hina resolve {}`", choice.id)),
     };
-    let message =
-        format!("the decision on `{}` names `{}`, which is not used: {why}", choice.id, recorded.source);
+    let message = format!(
+        "the recorded resolution of `{}` is `{}`, which is not used: {why}",
+        choice.id, recorded.source
+    );
     let error = Error::new(Code::Approval, message).with("source", recorded.source.as_str()).with_hint(hint);
     Some(Warning::new(choice.id.as_str(), error))
 }
@@ -411,12 +411,10 @@ fn capped_time_warning(definition: &Definition, allowed: &Number) -> Option<Warn
     if asked.as_f64() <= allowed.as_f64() {
         return None;
     }
-    let message = format!(
-        "`max_execution_time` is {allowed} s: the prompt asks for {asked} s, which is more than the caps allow"
-    );
+    let message = format!("`max_execution_time` is capped at {allowed} s; the prompt requests {asked} s");
     let error = Error::definition("cap", message)
         .with("limit", allowed.clone())
-        .with_hint("the setting `caps.max_execution_time`, or `caps` of defaults.json, sets what is allowed");
+        .with_hint("raise `caps.max_execution_time` in the settings, or `caps` in defaults.json");
     Some(Warning::new("max_execution_time", error))
 }
 

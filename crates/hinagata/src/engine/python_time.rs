@@ -42,10 +42,12 @@ impl PythonTime {
     pub(super) fn exhausted_error(&self, stage: &str) -> Error {
         let why = match self.spent.is_empty() {
             true => String::new(),
-            false => format!(": {}", self.account()),
+            false => format!(" ({})", self.account()),
         };
-        let message =
-            format!("`{stage}` did not run, as nothing is left of the {} s of all Python{why}", self.limit);
+        let message = format!(
+            "`{stage}` did not run: the limit of {} s for all Python of a render is used up{why}",
+            self.limit
+        );
         timeout(message, &self.limit)
     }
 
@@ -55,17 +57,16 @@ impl PythonTime {
         match self.spent.is_empty() || error.reason() != Some("timeout") {
             true => error,
             false => error.reworded(|message| {
-                format!("{message}; before it, {} of {} s for all Python", self.account(), self.limit)
+                format!("{message}; {} of the {} s for all Python of a render", self.account(), self.limit)
             }),
         }
     }
 }
 
 fn timeout(message: String, limit: &Number) -> Error {
-    Error::new(Code::HookTimeout, message)
-        .with("reason", "timeout")
-        .with("limit", limit.clone())
-        .with_hint("do less before, or raise `max_execution_time` in the prompt's limits or in defaults.json")
+    Error::new(Code::HookTimeout, message).with("reason", "timeout").with("limit", limit.clone()).with_hint(
+        "make the hooks faster, or raise `max_execution_time` in the prompt's limits or in defaults.json",
+    )
 }
 
 #[cfg(test)]
@@ -81,8 +82,8 @@ mod tests {
         assert_eq!(time.remaining(), Duration::ZERO);
         assert_eq!(
             time.exhausted_error("post_render").message(),
-            "`post_render` did not run, as nothing is left of the 3 s of all Python: the providers took 0.5 s \
-             and `pre_render` took 2.6 s"
+            "`post_render` did not run: the limit of 3 s for all Python of a render is used up (the providers took \
+             0.5 s and `pre_render` took 2.6 s)"
         );
     }
 }

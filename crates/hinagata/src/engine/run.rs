@@ -112,9 +112,10 @@ impl Run<'_> {
             PlannedBody::Messages(_) | PlannedBody::Module(_) => {
                 match self.run_pass(layers, &mut PendingCalls::default())? {
                     Step::Done(output) => Ok(output),
-                    Step::Wait(_) => {
-                        Err(Error::new(Code::RenderRuntime, "a call is waited for that nobody makes"))
-                    }
+                    Step::Wait(_) => Err(Error::new(
+                        Code::RenderRuntime,
+                        "a template waits for a call, and no tool can answer it",
+                    )),
                 }
             }
         }
@@ -263,7 +264,7 @@ impl TemplatePass<'_, '_> {
                     format!("a role from data must be user, assistant or tool, not `{shown}`"),
                 )
                 .with("reason", "security")
-                .with_hint("write the role into the prompt to use another one"))
+                .with_hint("write any other role literally in the prompt"))
             }
         }
     }

@@ -48,7 +48,7 @@ impl Schemas {
             path: error.instance_path().to_string(),
             // The message quotes the value, which may be secret.
             message: match parameter.secret {
-                true => "does not follow its schema".to_owned(),
+                true => "does not match its schema".to_owned(),
                 false => error.to_string(),
             },
         };
@@ -58,7 +58,7 @@ impl Schemas {
 
 #[cfg(feature = "schema")]
 fn unusable(parameter: &Parameter, error: &jsonschema::ValidationError<'_>) -> crate::Error {
-    let message = format!("the schema of `{}` cannot be used: {error}", parameter.name);
+    let message = format!("invalid schema of `{}`: {error}", parameter.name);
     let error = crate::Error::definition("schema", message).with("parameter", parameter.name.as_str());
     match &parameter.place {
         Some(place) => error.at(place.clone()),

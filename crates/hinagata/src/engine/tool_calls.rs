@@ -93,7 +93,7 @@ impl<'c> ToolCalls<'c> {
                 for (key, value) in fatal.details() {
                     error = error.with(key, value.clone());
                 }
-                error.with_hint(fatal.hint().unwrap_or("let `on_error` be `default` to go on without it"))
+                error.with_hint(fatal.hint().unwrap_or("set `on_error` to `default` to continue without it"))
             }
             _ => error,
         }
@@ -108,7 +108,7 @@ impl<'c> ToolCalls<'c> {
         let (mut pure, mut ordered): (Vec<Pending>, Vec<Pending>) = (Vec::new(), Vec::new());
         for WantedCall { place, function, arguments, pure: is_pure } in wanted {
             let Some(tool) = self.tools.set.tools().get(&function).map(Arc::clone) else {
-                done.push((place, Err(format!("there is no tool `{function}`"))));
+                done.push((place, Err(format!("unknown tool `{function}`"))));
                 continue;
             };
             let key = is_pure.then(|| (tool.id.clone(), arguments.to_string()));

@@ -113,8 +113,8 @@ fn document<'a>(
         return match arguments.named.first() {
             None => Ok(Value::Array(positional)),
             Some((key, _)) => {
-                Err(Error::runtime(format!("`{name}` takes no argument by name, such as `{key}`"))
-                    .with_hint("its definition declares no object of arguments"))
+                Err(Error::runtime(format!("`{name}` does not take named arguments, such as `{key}`"))
+                    .with_hint("declare its parameters as an object"))
             }
         };
     };
@@ -129,7 +129,7 @@ fn document<'a>(
         properties.iter().map(|key| (*key).to_owned()).zip(positional).collect();
     for (key, value) in arguments.named {
         if all.contains_key(*key) {
-            return Err(Error::runtime(format!("`{name}` gets its argument `{key}` twice")));
+            return Err(Error::runtime(format!("`{name}` got multiple values for the argument `{key}`")));
         }
         all.insert((*key).to_owned(), to_json(host.heap, value)?);
     }

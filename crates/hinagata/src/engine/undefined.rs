@@ -22,8 +22,8 @@ impl Call<'_> {
         let names_count = names.len();
         let listed = format!("`{}`", names.join("`, `"));
         let message = match names_count {
-            1 => format!("the variable {listed} is not there"),
-            _ => format!("the variables {listed} are not there"),
+            1 => format!("undefined variable {listed}"),
+            _ => format!("undefined variables {listed}"),
         };
         let details: Vec<Value> =
             missing.iter().map(|found| json!({"name": found.name, "read_at": found.read_at})).collect();
@@ -35,8 +35,8 @@ impl Call<'_> {
             .with("missing_details", details)
             .with_near(near)
             .with_hint(match names_count {
-                1 => "pass it, give it a default, or let `undefined` be something else than `error`",
-                _ => "pass them, give them defaults, or let `undefined` be something else than `error`",
+                1 => "pass it, declare a default, or set `undefined` to another mode than `error`",
+                _ => "pass them, declare defaults, or set `undefined` to another mode than `error`",
             });
         if let Some(place) = first.read_at.first() {
             error = error.at(crate::Place {

@@ -158,11 +158,11 @@ impl Validation {
         }
         if !self.unknown.is_empty() {
             let names: Vec<String> = self.unknown.iter().map(|unknown| unknown.name.clone()).collect();
-            let (is, it) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
-            sentences.push(format!("{} {is} passed, and nothing declares {it}", quoted(&names)));
+            let noun = if names.len() == 1 { "variable" } else { "variables" };
+            sentences.push(format!("unknown {noun} {}", quoted(&names)));
         }
         if !self.reserved.is_empty() {
-            sentences.push(format!("{} cannot be given: the name is reserved", quoted(&self.reserved)));
+            sentences.push(format!("{} cannot be passed: the name is reserved", quoted(&self.reserved)));
         }
         let first = self.missing.first().or_else(|| self.type_errors.first().map(|problem| &problem.name));
         let place = first.and_then(|name| parameters.get(name)).and_then(|found| found.place.clone());
