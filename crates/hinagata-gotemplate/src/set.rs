@@ -30,7 +30,7 @@ pub enum MissingKey {
     Zero,
     /// An error.
     Error,
-    /// An error, except where only whether it is there is asked: in `if`, `with`, `and`, `or` and `not`. Not of Go.
+    /// An error, except where a template only tests whether it is defined: in `if`, `with`, `and`, `or` and `not`. Not of Go.
     Needed,
 }
 

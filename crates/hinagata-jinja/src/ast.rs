@@ -1,7 +1,7 @@
 //! What a template says, as a tree.
 //!
 //! The tree owns its text and every node knows its [`Span`]. Two properties hold for every tree that
-//! the parser returns, so that whoever walks, compiles or drops it may recurse:
+//! the parser returns, so that walking, compiling and dropping it may recurse:
 //!
 //! * What an author writes one after the other lies side by side: `elif` arms, operators of one
 //!   precedence (`a + b - c`, `a ~ b`, `a and b`), and everything that follows an operand
@@ -216,7 +216,7 @@ pub struct Block {
 pub struct Include {
     /// The name of the template, or a list of which the first that exists is taken.
     pub template: Expr,
-    /// Whether a template that does not exist is no error.
+    /// Whether a template that does not exist is not an error.
     pub ignore_missing: bool,
     /// Whether the template sees the current names (the default).
     pub with_context: bool,

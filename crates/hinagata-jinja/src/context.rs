@@ -16,7 +16,7 @@ pub enum UndefinedMode {
     Error,
     /// As `Jinja`, but prints the expression that is undefined.
     Debug,
-    /// As `Error`, except where only whether it is there is asked: it is false, and so is every attribute of it.
+    /// As `Error`, except where a template only tests whether it is defined: there it is false, and so is every attribute of it.
     Needed,
 }
 

@@ -259,7 +259,7 @@ impl<'s> Lexer<'s> {
         Ok(Some(self.token(end, kind)))
     }
 
-    /// Skips a comment. An opener at the very end of the source is no error, in Jinja2 either.
+    /// Skips a comment. An opener at the very end of the source is not an error, in Jinja2 either.
     fn skip_comment(&mut self) -> Result<()> {
         let comment = self.options.syntax.comment;
         let bytes = self.text.as_bytes();
@@ -293,7 +293,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The text of a raw block up to its end tag. As with comments, an empty rest is no error.
+    /// The text of a raw block up to its end tag. As with comments, an empty rest is not an error.
     fn read_raw(&mut self) -> Result<Option<Token<'s>>> {
         let block = self.options.syntax.block;
         let mut from = self.at;

@@ -29,7 +29,7 @@ use stream::Stream;
 /// Names of filters and tests are not looked up; [`crate::check_names`] does that.
 ///
 /// # Errors
-/// When `source` is no template: kind `syntax`, with the line that Jinja2 reports. When it is larger
+/// When `source` is not a valid template: kind `syntax`, with the line that Jinja2 reports. When it is larger
 /// than the limit `source`, nested deeper than `nesting`, or the budget is used up.
 pub fn parse(name: &str, source: &str, options: &ParseOptions, budget: &Budget) -> Result<Template> {
     let origin = Origin { name, text: source };

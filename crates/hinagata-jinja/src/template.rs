@@ -39,7 +39,7 @@ impl Template {
     /// Compiles `source` under the name `name`.
     ///
     /// # Errors
-    /// When it is no valid template (kind `syntax`, with its place), or beyond `limits`.
+    /// When it is not a valid template (kind `syntax`, with its place), or beyond `limits`.
     pub fn compile(name: &str, source: &str, options: &ParseOptions, limits: &Limits) -> Result<Self> {
         let budget = Budget::new(limits.clone());
         let tree = parse(name, source, options, &budget)?;
@@ -120,7 +120,7 @@ pub trait Loader {
     /// (looking up, places of errors, sites) uses the joined name.
     ///
     /// # Errors
-    /// When it cannot be told which template is meant.
+    /// When the name is ambiguous.
     fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
         let _ = from;
         Ok(Cow::Borrowed(name))

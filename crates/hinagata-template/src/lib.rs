@@ -11,7 +11,7 @@
 //!
 //! A template of one language can include one of the other. Both then run on one heap, one budget, one
 //! set of functions and one record of calls. The crate does no IO: texts come from a [`Sources`], and
-//! calls to the outside are handed out to whoever drives the render.
+//! calls to the outside are handed to the caller.
 //!
 //! ```
 //! use hinagata_template::{Content, Language, Options, Render, Template};

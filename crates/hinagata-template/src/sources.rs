@@ -60,7 +60,7 @@ pub trait Sources {
     /// does not exist tells the name as it is written.
     ///
     /// # Errors
-    /// When it cannot be told which template is meant.
+    /// When the name is ambiguous.
     fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
         let _ = from;
         Ok(Cow::Borrowed(name))

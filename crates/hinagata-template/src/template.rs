@@ -50,7 +50,7 @@ pub(crate) enum Body {
     Go(Arc<GoSource>),
 }
 
-/// The templates of a Go source, and their analysis once somebody asked for it.
+/// The templates of a Go source, and their analysis, once requested.
 #[derive(Debug)]
 pub(crate) struct GoSource {
     pub(crate) set: Set,
@@ -68,7 +68,7 @@ impl Template {
     /// Compiles `source` under the name `name`.
     ///
     /// # Errors
-    /// When it is no valid template (kind `syntax`, with its place), or beyond `limits`.
+    /// When it is not a valid template (kind `syntax`, with its place), or beyond `limits`.
     pub fn compile(
         language: Language,
         name: &str,

@@ -54,7 +54,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The result, once it is there.
+    /// The result, once it arrived.
     #[must_use]
     pub fn result(&self) -> Option<Result<&Json, &str>> {
         self.result.get().map(|result| result.as_ref().map_err(String::as_str))
@@ -146,7 +146,7 @@ impl Calls {
     /// Makes a call, or finds the one that was made before: here in an earlier pass, or with the same
     /// arguments where it is pure.
     ///
-    /// Gives the result when it is there, a pending value when it is not.
+    /// Returns the result if it arrived, else a pending value.
     ///
     /// # Errors
     /// When the call failed; when the render made more calls than `limits` allows, or their arguments
@@ -241,7 +241,7 @@ impl Calls {
 }
 
 impl Error {
-    /// What a pass ends with when it needs a result that is not there yet.
+    /// What a pass ends with when it needs a result that has not arrived yet.
     #[cold]
     #[must_use]
     pub fn suspended() -> Self {

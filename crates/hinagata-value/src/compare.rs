@@ -9,7 +9,7 @@ use crate::{Budget, Entries, Error, Heap, Kind, Number, Result, Value, walk::che
 ///
 /// # Errors
 /// When a limit is reached: steps, or containers inside each other beyond `value_depth`. When it
-/// depends on the result of a call that is not there yet: [`crate::ErrorKind::Suspended`].
+/// depends on the result of a call that has not arrived yet: [`crate::ErrorKind::Suspended`].
 pub fn is_equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     let mut open = Vec::new();
     let mut pair = (a.clone(), b.clone());

@@ -257,7 +257,7 @@ impl Error {
         self.0.subject.as_deref()
     }
 
-    /// The same error with a word for what exactly went wrong, such as `unknown_filter`, for those who tell errors apart.
+    /// The same error with a word for what exactly went wrong, such as `unknown_filter`, to tell errors apart.
     #[must_use]
     pub fn with_reason(mut self, reason: &'static str) -> Self {
         self.0.reason = Some(reason);

@@ -290,7 +290,7 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// The items of a list, tuple or range, or the keys of a map; `None` for what is no container.
+    /// The items of a list, tuple or range, or the keys of a map; `None` for any other value.
     ///
     /// A list that grows meanwhile is followed to its new end; data of the caller is gone over as it was
     /// when that began, also when the template changes it meanwhile.
@@ -299,7 +299,7 @@ impl<'a> Heap<'a> {
         Iter::from_value(self.current_version(value.clone()))
     }
 
-    /// The keys and values of a map in order; `None` for what is no map.
+    /// The keys and values of a map in order; `None` for any other value.
     #[must_use]
     pub fn entries(&self, value: &Value<'a>) -> Option<Entries<'_, 'a>> {
         let value = self.current_version(value.clone());

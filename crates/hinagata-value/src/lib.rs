@@ -23,7 +23,7 @@
 //! - `values`, `maps`, `json`: equality, order_values, keys and texts follow their laws.
 //!
 //! A result that is still under way ([`Value::Pending`]) is not an answer: what would have to look at
-//! it ends with [`ErrorKind::Suspended`], an error that nobody may turn into a value.
+//! it ends with [`ErrorKind::Suspended`], an error that must not become a value.
 //!
 //! ```
 //! use hinagata_value::{Budget, Heap, JsonStyle, Key, Limits, Value, write_json};

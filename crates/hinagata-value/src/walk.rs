@@ -17,7 +17,7 @@ use crate::{
 /// What a visitor of [`walk_value`] meets, in the order of printing.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Anything that is no container.
+    /// Anything but a container.
     Scalar(Value<'a>),
     /// A container starts; it has so many items or entries.
     Start(Shape, usize),

@@ -165,7 +165,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Err(self.fail("expected %s; found %s", &[Part::Text(wanted), Part::Text(&word)]))
     }
 
-    /// A value given for a parameter of a type, refused where Go refuses it. A result that is not there
+    /// A value given for a parameter of a type, refused where Go refuses it. A result that has not arrived
     /// yet is waited for.
     #[inline]
     fn assigned(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {

@@ -69,7 +69,7 @@ pub trait Templates<'a, P: Provenance> {
     /// there is none. The other methods get joined names.
     ///
     /// # Errors
-    /// When it cannot be told which template is meant.
+    /// When the name is ambiguous.
     fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
         let _ = from;
         Ok(Cow::Borrowed(name))

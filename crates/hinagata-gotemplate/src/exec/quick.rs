@@ -17,7 +17,7 @@ use crate::{
 /// Longer paths take the usual way, where each step is charged.
 const SHORT: usize = 8;
 
-/// Stands for a key that is not there, where that makes no difference to a null.
+/// Stands for a missing key, where that makes no difference to a null.
 static NULL: Json = Json::Null;
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {

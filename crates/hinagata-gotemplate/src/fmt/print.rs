@@ -287,7 +287,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The entries of a map by key; `None` for what is no map.
+/// The entries of a map by key; `None` for any other value.
 pub(crate) fn sorted_entries<'a>(
     heap: &Heap<'a>,
     map: &Value<'a>,

@@ -16,7 +16,7 @@ struct Arguments<'f, 'a> {
     values: &'f [Value<'a>],
     next: usize,
     integers: Integers,
-    /// An explicit index was used, so arguments that are left over are no mistake.
+    /// An explicit index was used, so leftover arguments are not a mistake.
     reordered: bool,
     /// The index of the current verb is in order.
     good: bool,

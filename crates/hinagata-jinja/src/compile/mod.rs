@@ -89,7 +89,7 @@ struct NameScope {
     slots: HashMap<Box<str>, Slot>,
     /// The variables that were looked up from here.
     vars: HashMap<Box<str>, Arc<Var>>,
-    /// Its names with those around it, once somebody asked.
+    /// Its names with those around it, once requested.
     visible: Option<Arc<Visible>>,
     /// Whether it is the root itself, and not a scope inside.
     top_level: bool,

@@ -117,7 +117,7 @@ fn unknown_name(function: &str, name: &str, names: &[&str]) -> Error {
 /// Integers beyond 64 bits are cut to the nearest that fits: as widths and counts they mean the same.
 ///
 /// # Errors
-/// When it is no integer.
+/// When it is not an integer.
 pub(crate) fn integer_or<'a>(
     cx: &Context<'_, 'a>,
     argument: Option<&Value<'a>>,
@@ -132,7 +132,7 @@ pub(crate) fn integer_or<'a>(
 /// A value that must be an integer, cut to 64 bits.
 ///
 /// # Errors
-/// When it is no integer.
+/// When it is not an integer.
 #[inline]
 pub(crate) fn to_index<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i64> {
     match as_int(value) {

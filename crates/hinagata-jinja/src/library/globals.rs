@@ -14,7 +14,7 @@ use crate::context::Context;
 /// `range(stop)`, `range(start, stop)`, `range(start, stop, step)`.
 ///
 /// # Errors
-/// When a bound is no integer, the step is 0, or the range is longer than the limit.
+/// When a bound is not an integer, the step is 0, or the range is longer than the limit.
 pub(crate) fn range<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let [first, second, step] = bind_positional(arguments, "range", 1)?;
     let first = to_index(cx, first.unwrap_or(&Value::None))?;
@@ -51,7 +51,7 @@ pub(crate) fn raise_exception<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_
 /// `strftime_now(format)`: the moment of the render.
 ///
 /// # Errors
-/// When the format is no string, or a limit is reached.
+/// When the format is not a string, or a limit is reached.
 pub(crate) fn strftime_now<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let [format] = bind_arguments(arguments, "strftime_now", ["format"], 1)?;
     let format = expect_string(cx, "strftime_now", format.unwrap_or(&Value::None))?;

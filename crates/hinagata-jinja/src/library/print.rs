@@ -118,7 +118,7 @@ pub(crate) fn needs_escape(string: &str) -> bool {
 /// Appends a value as `repr` gives it.
 ///
 /// # Errors
-/// When a limit is reached, or something in the value is not there yet.
+/// When a limit is reached, or something in the value is pending.
 pub(crate) fn print_repr<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     repr_with(cx, value, text, false)
 }

@@ -40,7 +40,7 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// The error for a value of the wrong type; a value that is not there yet is waited for instead, and
+/// The error for a value of the wrong type; a pending value is waited for instead, and
 /// an undefined one is named.
 #[cold]
 #[inline(never)]
@@ -79,7 +79,7 @@ pub(crate) fn no_text() -> Error {
         .with_hint("print it as a whole")
 }
 
-/// Waits for a value that is not there yet.
+/// Waits for a pending value.
 ///
 /// # Errors
 /// [`Error::suspended`] when the value is pending.

@@ -8,7 +8,7 @@ use crate::{
     lexer::{Op, TokenKind},
 };
 
-/// The tags that start a statement, for those who misspell one.
+/// The tags that start a statement, for hints about misspelled ones.
 const TAGS: &[&str] = &[
     "for",
     "if",

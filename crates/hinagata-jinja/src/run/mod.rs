@@ -324,7 +324,7 @@ impl<'r, 'a> Vm<'r, 'a> {
         self.with_near_names(error)
     }
 
-    /// Names that the author may have meant, for an error about a name that is not there.
+    /// Names that the author may have meant, for an error about an undefined name.
     fn with_near_names(&self, error: Error) -> Error {
         // The names near to that of a template are templates, and known where it was looked for.
         let about_name = error.near().is_empty() && error.kind() != ErrorKind::NotFound;

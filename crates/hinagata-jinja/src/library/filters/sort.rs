@@ -1,6 +1,6 @@
 //! Sorting: stable, in an order that may fail, and charged before it starts.
 //!
-//! The order of a template's values can be inconsistent (a float that is no number), which the sort
+//! The order of a template's values can be inconsistent (a float NaN), which the sort
 //! of the standard library answers with a panic; so there is one of our own, and a value that cannot
 //! be compared ends it with an error.
 

@@ -25,7 +25,7 @@ fn trimmed(text: &str) -> &str {
 /// digits, digits of any script. A base of 0 takes the prefix for it.
 ///
 /// # Errors
-/// When the text is no integer of that base.
+/// When the text is not an integer of that base.
 pub(crate) fn parse_int(text: &str, base: u32) -> Result<i128, NotInt> {
     let text = trimmed(text);
     let (negative, digits) = match text.strip_prefix('-') {

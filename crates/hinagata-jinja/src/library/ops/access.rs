@@ -22,7 +22,7 @@ use crate::context::{Context, UndefinedMode};
 /// remembers it for its error.
 ///
 /// # Errors
-/// When the value is undefined and the mode does not let that chain, or is not there yet.
+/// When the value is undefined and the mode does not let that chain, or is pending.
 pub(crate) fn get_attribute<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
@@ -46,7 +46,7 @@ pub(crate) fn get_attribute<'a>(
 /// The attribute `name` that a value has by its type, without a look at its items.
 ///
 /// # Errors
-/// When the value is not there yet, or a limit is reached.
+/// When the value is pending, or a limit is reached.
 pub(crate) fn own_attribute<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,

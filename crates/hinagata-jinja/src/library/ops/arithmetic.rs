@@ -14,7 +14,7 @@ use crate::context::Context;
 
 type Operation = fn(Number, Number) -> Result<Number>;
 
-/// The numbers of both operands combined, or `None` where one of them is no number.
+/// The numbers of both operands combined, or `None` where one of them is not a number.
 #[inline]
 fn numbers<'a>(
     cx: &Context<'_, 'a>,
@@ -203,7 +203,7 @@ pub(crate) fn power<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> R
 /// `-a`.
 ///
 /// # Errors
-/// When `a` is no number.
+/// When `a` is not a number.
 pub(crate) fn negate<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<'a>> {
     match as_number(a) {
         Some(number) => cx.heap.number(number::negate(number)?),
@@ -214,7 +214,7 @@ pub(crate) fn negate<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<'a
 /// `+a`.
 ///
 /// # Errors
-/// When `a` is no number.
+/// When `a` is not a number.
 pub(crate) fn positive<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<'a>> {
     match as_number(a) {
         Some(number) => cx.heap.number(number),

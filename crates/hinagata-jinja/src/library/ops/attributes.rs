@@ -66,7 +66,7 @@ pub(super) fn is_kept(value: &Value<'_>, name: &str) -> bool {
 }
 
 /// Whether the sandbox keeps the attribute `name` of an imported template from templates: what it sets itself
-/// under a private name is not there at all.
+/// under a private name does not exist.
 pub(super) fn is_kept_of_module(name: &str) -> bool {
     OBJECT.contains(&name)
         || matches!(

@@ -106,7 +106,7 @@ pub(crate) fn compare_values<'a>(
     Ok(ordering.is_some_and(|ordering| operator.holds(ordering)))
 }
 
-/// The order of two values for sorting; what is unordered, such as a float that is no number, is
+/// The order of two values for sorting; what is unordered, such as a float NaN, is
 /// taken as equal.
 ///
 /// # Errors
@@ -118,7 +118,7 @@ pub(crate) fn sort_order<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>)
     Ok(partial_order(cx, "<", a, b)?.unwrap_or(Ordering::Equal))
 }
 
-/// The order of two values; `None` where one is no number (`nan`).
+/// The order of two values; `None` where one is NaN.
 fn partial_order<'a>(
     cx: &Context<'_, 'a>,
     sign: &str,

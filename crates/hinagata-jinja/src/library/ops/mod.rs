@@ -1,6 +1,6 @@
 //! Operators: arithmetic, concatenation, comparison, attributes and items, truth and iteration.
 //!
-//! Undefined values follow the mode of the template, values that are not there yet stop the pass, and
+//! Undefined values follow the mode of the template, pending values stop the pass, and
 //! whatever produces much is charged before it is made.
 
 mod access;

@@ -11,7 +11,7 @@ use crate::context::{Context, UndefinedMode};
 /// Whether a value counts as true.
 ///
 /// # Errors
-/// When the value is undefined and the mode forbids asking, or it is not there yet.
+/// When the value is undefined and the mode forbids asking, or it is pending.
 #[inline]
 pub(crate) fn is_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<bool> {
     match value {

@@ -29,7 +29,7 @@ impl Cut {
 /// `value[start:stop:step]`.
 ///
 /// # Errors
-/// When the value cannot be sliced, a bound is no integer, the step is 0, or a limit is reached.
+/// When the value cannot be sliced, a bound is not an integer, the step is 0, or a limit is reached.
 pub(crate) fn slice_value<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,

@@ -291,7 +291,7 @@ pub(super) static DIGITS: &[(u32, u32)] = &[
     (0x10a40, 0x10a43), (0x10e60, 0x10e68), (0x11052, 0x1105a), (0x1f100, 0x1f10a),
 ];
 
-/// Characters with a numeric value that are no digits, such as fractions and Han numerals.
+/// Characters with a numeric value that are not digits, such as fractions and Han numerals.
 #[rustfmt::skip]
 pub(super) static NUMBERS: &[(u32, u32)] = &[
     (0xbc, 0xbe), (0x9f4, 0x9f9), (0xb72, 0xb77), (0xbf0, 0xbf2), (0xc78, 0xc7e), (0xd58, 0xd5e),
