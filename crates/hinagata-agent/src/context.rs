@@ -61,7 +61,7 @@ fn rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rules {
 
 fn frame(section: &Section<'_>, shape: &mut Shape) -> Frame {
     let Some(name) = section.text("format", shape) else { return Frame::default() };
-    Frame::named(&name).unwrap_or_else(|| {
+    Frame::from_name(&name).unwrap_or_else(|| {
         shape.wrong(section.at("format"), format!("must be plain, markdown or xml, not `{name}`"));
         Frame::default()
     })
@@ -134,7 +134,7 @@ pub(crate) fn template_file(section: &Section<'_>, shape: &mut Shape) -> Templat
 
 fn encoding(section: &Section<'_>, shape: &mut Shape) -> Encoding {
     let Some(name) = section.text("encoding", shape) else { return Encoding::default() };
-    Encoding::named(&name).unwrap_or_else(|| {
+    Encoding::from_name(&name).unwrap_or_else(|| {
         shape.wrong(section.at("encoding"), format!("must be utf-8, latin1 or utf16le, not `{name}`"));
         Encoding::default()
     })

@@ -5,7 +5,7 @@ use hinagata_context::{Error as ContextError, Reason};
 
 /// The error of packing as one of the engine.
 #[must_use]
-pub fn of_context(error: ContextError) -> Error {
+pub fn context_error(error: ContextError) -> Error {
     let message = error.to_string();
     match error {
         ContextError::Pattern { pattern, .. } => Error::definition("pattern", message)
@@ -19,7 +19,7 @@ pub fn of_context(error: ContextError) -> Error {
             let error = Error::new(Code::Approval, message)
                 .with("reason", reason.as_str())
                 .with("path", path)
-                .with_hint(advice(reason));
+                .with_hint(withheld_hint(reason));
             let failed = template.map(|template| Error::from(*template));
             failed.and_then(|failed| failed.place().cloned()).into_iter().fold(error, Error::at)
         }
@@ -29,7 +29,7 @@ pub fn of_context(error: ContextError) -> Error {
 }
 
 /// What to do about a file that is withheld.
-pub(crate) fn advice(reason: Reason) -> &'static str {
+pub(crate) fn withheld_hint(reason: Reason) -> &'static str {
     match reason {
         Reason::Secret => {
             "use another file; `context.include_secrets = true` in your own settings includes such files"

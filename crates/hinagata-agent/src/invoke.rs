@@ -3,14 +3,14 @@
 use hinagata::{Content, Engine, Error, Message, RenderedBody, Request, Result, Warning};
 use hinagata_context::{
     PackedContext, PackedFile, PackedResource, Packer, Progress, Report, merge, render_file, render_text,
-    trimmed_both,
+    trim_both_ends,
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
 use crate::{
     agent::{Agent, PromptSource},
-    error::of_context,
+    error::context_error,
     project::Project,
 };
 
@@ -173,7 +173,7 @@ impl Project {
     fn pack_for(&self, agent: &Agent, progress: &(dyn Fn(Progress) + Sync)) -> Result<PackedContext> {
         let mut options = self.context.clone();
         options.resources.extend(agent.resources.iter().cloned());
-        Packer::new(&options).progress(progress).pack().map_err(of_context)
+        Packer::new(&options).progress(progress).pack().map_err(context_error)
     }
 }
 
@@ -231,7 +231,7 @@ impl Call<'_> {
         let project = self.project;
         let guard = project.context.guard();
         render_text(name, source, &project.directory, bag, &project.context.templates, &guard)
-            .map_err(of_context)
+            .map_err(context_error)
     }
 
     fn render(
@@ -243,7 +243,7 @@ impl Call<'_> {
         match source {
             PromptSource::File(file) => {
                 let Project { directory, context, .. } = self.project;
-                render_file(file, directory, bag, &context.templates, &context.guard()).map_err(of_context)
+                render_file(file, directory, bag, &context.templates, &context.guard()).map_err(context_error)
             }
             PromptSource::Catalog { id, variables } => {
                 let engine = self.engine.ok_or_else(|| {
@@ -280,7 +280,7 @@ impl Call<'_> {
 
     /// The packed context as it stands behind the user prompt.
     fn packed(&self) -> String {
-        let text = trimmed_both(&self.context.text);
+        let text = trim_both_ends(&self.context.text);
         if text.is_empty() {
             return String::new();
         }

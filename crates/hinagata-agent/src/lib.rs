@@ -38,7 +38,7 @@ mod shape;
 mod warnings;
 
 pub use agent::{Agent, PromptSource};
-pub use error::of_context;
+pub use error::context_error;
 pub use invoke::{ChatMessage, GivenContext, Invocation, Invoked};
 pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};

@@ -31,7 +31,7 @@ pub enum Profile {
 
 impl Profile {
     /// That of the settings of a workspace; `trusted` says whether the user trusts it.
-    pub(crate) fn of_settings(settings: &Settings, trusted: bool) -> Self {
+    pub(crate) fn from_settings(settings: &Settings, trusted: bool) -> Self {
         let compat = settings.get("compat").filter(|found| found.value == COMPAT);
         match compat.map(|found| &found.origin) {
             // An untrusted workspace cannot say it in words, so whoever did is the user.
@@ -43,7 +43,7 @@ impl Profile {
     }
 
     /// The same profile where a configuration names one itself.
-    pub(crate) fn named(self, compat: Option<&str>) -> Self {
+    pub(crate) fn with_compat(self, compat: Option<&str>) -> Self {
         match compat {
             Some(COMPAT) if !matches!(self, Self::Named { .. }) => Self::Compat,
             _ => self,

@@ -82,7 +82,7 @@ impl Project {
         if let Some(name) = compat.as_deref().filter(|name| *name != COMPAT) {
             shape.wrong("compat", format!("cannot be `{name}`; use {COMPAT}"));
         }
-        let profile = profile.named(compat.as_deref());
+        let profile = profile.with_compat(compat.as_deref());
         let system_prompt = root.text("systemPrompt", &mut shape).unwrap_or_default();
         let section = root.section("context", &mut shape);
         let context = context(&section, &directory, profile, &mut shape);
@@ -117,7 +117,7 @@ impl Project {
     /// As [`Project::read`]; and code `approval` where a workspace that is not trusted names files outside of it.
     pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
         let locate = |setting: &str| place_in_settings(settings, root, setting);
-        let profile = Profile::of_settings(settings, trusted);
+        let profile = Profile::from_settings(settings, trusted);
         let mut project = Self::read_located(&assembled(settings), root, profile, &locate)?;
         project.context.templates.limits = settings.limits();
         project.of_settings =

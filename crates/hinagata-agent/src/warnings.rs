@@ -3,7 +3,7 @@
 use hinagata::{Code, Diagnostic, Error, Warning};
 use hinagata_context::{Entry, Notice, Reason, Report};
 
-use crate::{error::advice, project::Project};
+use crate::{error::withheld_hint, project::Project};
 
 /// Paths that a warning names; the report has all.
 const FEW: usize = 3;
@@ -50,7 +50,7 @@ impl Project {
         let error =
             Error::new(code(reason), format!("{}{why}", notice.message)).with("reason", reason.as_str());
         let hint = match reason {
-            Reason::Secret | Reason::Ignored | Reason::Outside => Some(advice(reason)),
+            Reason::Secret | Reason::Ignored | Reason::Outside => Some(withheld_hint(reason)),
             _ => None,
         };
         let hint = withheld.map(|(_, hint)| hint).or(hint);

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::trimmed;
+use crate::text::trim_end_of_text;
 
 /// A way to set files apart in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ impl Frame {
 
     /// The frame called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|frame| frame.as_str() == name)
     }
 
@@ -60,7 +60,7 @@ impl Frame {
 
     /// A file as it stands in the text.
     pub(crate) fn file(self, path: &str, content: &str) -> Framed<'static> {
-        let content = trimmed(content);
+        let content = trim_end_of_text(content);
         match self {
             Self::Plain => Framed::around(format!("// File: {path}\n"), format!("\n// End of {path}")),
             Self::Markdown => {
@@ -77,7 +77,7 @@ impl Frame {
 
     /// The content of a file or a rendered template, so that it cannot end its frame.
     pub(crate) fn content(self, content: &str) -> Cow<'_, str> {
-        let content = trimmed(content);
+        let content = trim_end_of_text(content);
         match self {
             Self::Plain | Self::Markdown => Cow::Borrowed(content),
             Self::Xml => character_data(content),
@@ -278,13 +278,13 @@ mod tests {
         #[test]
         fn no_content_ends_its_fenced_block(content in "[`~a\n ]{0,60}|.{0,80}") {
             let text = framed(Frame::Markdown, "a.md", &content);
-            prop_assert_eq!(fenced(&text).0, trimmed(&content).to_owned());
+            prop_assert_eq!(fenced(&text).0, trim_end_of_text(&content).to_owned());
         }
 
         #[test]
         fn no_content_ends_its_element(content in "[\\]>\\[CDATA<!/file\n ]{0,80}|.{0,80}") {
             let text = framed(Frame::Xml, "a.md", &content);
-            let readable: String = trimmed(&content).chars().map(|found| if is_xml(found) { found } else { '\u{fffd}' }).collect();
+            let readable: String = trim_end_of_text(&content).chars().map(|found| if is_xml(found) { found } else { '\u{fffd}' }).collect();
             prop_assert_eq!(element(&text), readable);
         }
     }

@@ -82,7 +82,7 @@ impl Guard {
     }
 
     /// The path as people know it: from the wall, where it lies within.
-    pub(crate) fn shown(&self, path: &Path) -> String {
+    pub(crate) fn display_path(&self, path: &Path) -> String {
         let inner = path.strip_prefix(&self.written).or_else(|_| path.strip_prefix(&self.real));
         shown(inner.unwrap_or(path))
     }

@@ -57,5 +57,5 @@ pub use pack::{Packer, Progress, pack};
 pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats};
 pub use report::{Entry, Reason, Report};
 pub use templates::{render_file, render_text};
-pub use text::trimmed_both;
+pub use text::trim_both_ends;
 pub use variables::{above_defaults, merge};

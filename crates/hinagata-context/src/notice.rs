@@ -61,7 +61,7 @@ impl Report {
     pub(crate) fn has_directory(&mut self, directory: &Path, guard: &Guard) -> bool {
         let shown = directory.to_string_lossy();
         if guard.leads_astray(directory) {
-            self.leave_out(outside(format!("{}/", guard.shown(directory))));
+            self.leave_out(outside(format!("{}/", guard.display_path(directory))));
             return false;
         }
         let problem = match directory.metadata() {

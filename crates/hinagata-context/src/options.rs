@@ -206,7 +206,7 @@ pub enum Encoding {
 impl Encoding {
     /// The encoding called `name`, in any of its usual spellings.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "utf8" | "utf-8" | "ascii" => Self::Utf8,
             "latin1" | "binary" | "iso-8859-1" => Self::Latin1,

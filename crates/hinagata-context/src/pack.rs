@@ -23,7 +23,7 @@ use crate::{
     render_file,
     report::{Entry, Reason, Report},
     select::{Selected, select},
-    text::trimmed,
+    text::trim_end_of_text,
     walk::Found,
     writer::TextWriter,
 };
@@ -267,7 +267,7 @@ impl<'p> Packer<'p> {
         let mut bag = self.options.variables.clone();
         merge(&mut bag, variables);
         let mut text = render_file(template, &self.base, &bag, &self.options.templates, &self.guard)?;
-        text.truncate(trimmed(&text).len());
+        text.truncate(trim_end_of_text(&text).len());
         Ok(text)
     }
 

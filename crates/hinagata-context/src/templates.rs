@@ -45,7 +45,7 @@ pub fn render_file(
     let files = Files::new(roots, file.encoding, &options.limits, guard);
     let source = files.read(&path).map_err(|failure| match failure {
         Unread::Refused((reason, detail)) => {
-            Error::Withheld { path: guard.shown(&path), reason, detail, template: None }
+            Error::Withheld { path: guard.display_path(&path), reason, detail, template: None }
         }
         Unread::Failed(message) => Error::TemplateFile { file: file.file.clone(), message },
     })?;
@@ -166,7 +166,7 @@ impl<'f> Files<'f> {
     fn explain(&self, error: hinagata_value::Error) -> Error {
         match self.withheld.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some((path, (reason, detail))) => Error::Withheld {
-                path: self.guard.shown(&path),
+                path: self.guard.display_path(&path),
                 reason,
                 detail,
                 template: Some(Box::new(error)),
@@ -177,7 +177,7 @@ impl<'f> Files<'f> {
 
     /// Remembers that a file is withheld, and the error that ends the template.
     fn withhold(&self, path: &Path, refusal: Refusal) -> hinagata_value::Error {
-        let message = format!("'{}' is withheld: {}", self.guard.shown(path), refusal.1);
+        let message = format!("'{}' is withheld: {}", self.guard.display_path(path), refusal.1);
         let mut first = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
         first.get_or_insert((path.to_owned(), refusal));
         hinagata_value::Error::security(message)
@@ -188,7 +188,10 @@ impl Sources for Files<'_> {
     fn source(&self, name: &str) -> hinagata_value::Result<Option<SourceText>> {
         let path = Path::new(name);
         let unreadable = |why: &str| {
-            hinagata_value::Error::runtime(format!("'{}' cannot be read: {why}", self.guard.shown(path)))
+            hinagata_value::Error::runtime(format!(
+                "'{}' cannot be read: {why}",
+                self.guard.display_path(path)
+            ))
         };
         // Names that were not found stay as they are written, which is no path of ours.
         if !path.is_absolute() && !self.is_inside(path) {

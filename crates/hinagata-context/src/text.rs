@@ -11,7 +11,7 @@ pub(crate) fn decode(bytes: Vec<u8>) -> (String, bool) {
 /// `text` without white space at its end.
 ///
 /// Which characters that are is part of the format: U+FEFF is one, U+0085 is none.
-pub(crate) fn trimmed(text: &str) -> &str {
+pub(crate) fn trim_end_of_text(text: &str) -> &str {
     text.trim_end_matches(is_space)
 }
 
@@ -25,7 +25,7 @@ fn is_space(character: char) -> bool {
 
 /// `text` without white space at its start and end.
 #[must_use]
-pub fn trimmed_both(text: &str) -> &str {
+pub fn trim_both_ends(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
@@ -35,9 +35,9 @@ mod tests {
 
     #[test]
     fn only_the_white_space_of_the_format_is_cut() {
-        assert_eq!(trimmed("a \u{3000}\u{feff}\r\n\x0b"), "a");
+        assert_eq!(trim_end_of_text("a \u{3000}\u{feff}\r\n\x0b"), "a");
         for kept in ["a\u{85}", "a\u{200b}", "a\u{180e}"] {
-            assert_eq!(trimmed(kept), kept);
+            assert_eq!(trim_end_of_text(kept), kept);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use hinagata::{Code, Error, Result, Settings, media, source::Directory};
-use hinagata_agent::{Profile, of_context};
+use hinagata_agent::{Profile, context_error};
 use hinagata_context::{Guard, Packer};
 use rmcp::model::{Resource, ResourceContents};
 use serde_json::{Map, Value};
@@ -105,7 +105,7 @@ impl Resources {
                 }
             }
             ResourceSource::Context(project) => {
-                let packed = Packer::new(&project.context).pack().map_err(of_context)?;
+                let packed = Packer::new(&project.context).pack().map_err(context_error)?;
                 let warnings = project.warnings(&packed.report);
                 with_warnings(ResourceContents::text(packed.text, uri), &warnings)
             }

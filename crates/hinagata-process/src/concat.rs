@@ -5,7 +5,7 @@ use hinagata::{Result, module::PromptModule};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Chunk, Outcome, Phase, Range, Running, Step, walk::no_chunks};
+use crate::{Chunk, Outcome, Phase, Range, Running, Step, walk::no_chunks_error};
 
 /// Concurrent calls.
 const AT_ONCE: usize = 4;
@@ -72,14 +72,14 @@ impl Concat {
 
     pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
         if self.context.chunks.is_empty() {
-            return Err(no_chunks());
+            return Err(no_chunks_error());
         }
         let steps = self.steps();
         match self.options.parallel && self.options.batch_size <= 1 {
             true => self.at_once(running, &steps).await?,
             false => self.one_by_one(running, &steps).await?,
         }
-        Ok(Outcome::counted(self.joined(), running.model))
+        Ok(Outcome::from_output(self.joined(), running.model))
     }
 
     fn steps(&self) -> Vec<Step> {
@@ -107,7 +107,7 @@ impl Concat {
         for &step in steps {
             let mut context = self.context_of(step);
             context["results"] = json!(self.context.results);
-            let answer = running.ask(step, &says, &context).await?;
+            let answer = running.ask_model(step, &says, &context).await?;
             self.keep(running, step, answer.content);
         }
         Ok(())
@@ -117,7 +117,8 @@ impl Concat {
         let says = &PromptModule::new();
         let contexts: Vec<Value> = steps.iter().map(|step| self.context_of(*step)).collect();
         let calls = steps.iter().zip(&contexts);
-        let calls = calls.map(|(step, context)| async { (*step, running.ask(*step, says, context).await) });
+        let calls =
+            calls.map(|(step, context)| async { (*step, running.ask_model(*step, says, context).await) });
         let mut answers = stream::iter(calls.collect::<Vec<_>>()).buffered(AT_ONCE);
         while let Some((step, answer)) = answers.next().await {
             self.keep(running, step, answer?.content);
@@ -128,6 +129,6 @@ impl Concat {
     fn keep(&mut self, running: &Running<'_>, step: Step, answer: String) {
         self.context.results.push(answer);
         self.context.processed_count = step.chunks.map_or(self.context.processed_count, |chunks| chunks.end);
-        running.finished(step);
+        running.report_finished(step);
     }
 }

@@ -65,7 +65,7 @@ pub struct State {
 
 impl State {
     /// The state after an answer.
-    pub(crate) fn of(answer: Answer, model: &dyn Ask) -> Self {
+    pub(crate) fn from_answer(answer: Answer, model: &dyn Ask) -> Self {
         let (usage, estimated) = match answer.tokens {
             Some(tokens) => (tokens, false),
             None => {

@@ -79,7 +79,11 @@ impl Dialogue {
         let answer = self.ask(running, &context, Phase::Reply, total, says).await?;
         self.context.messages.push(Said::new("assistant", answer.content.as_str()));
         let preparation = self.context.preparation_note.take().map(|note| note.content);
-        Ok(Outcome { left_out, preparation, ..Outcome::of(&State::of(answer, running.model)) })
+        Ok(Outcome {
+            left_out,
+            preparation,
+            ..Outcome::from_state(&State::from_answer(answer, running.model))
+        })
     }
 
     async fn ask(
@@ -95,8 +99,8 @@ impl Dialogue {
         let state = self.options.maintain_state.then(modules::state);
         let materials = self.options.include_materials.then(modules::materials);
         let says = merge_modules(state.into_iter().chain(materials).chain([says])).map_err(module_error)?;
-        let answer = running.ask(step, &says, context).await?;
-        running.finished(step);
+        let answer = running.ask_model(step, &says, context).await?;
+        running.report_finished(step);
         Ok(answer)
     }
 

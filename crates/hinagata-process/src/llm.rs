@@ -47,7 +47,7 @@ impl Ask for LlmModel {
                 self.base.clone(),
                 &self.options,
             )?;
-            whole(self.llm.stream_chat(request).await?.into_pieces(), pieces).await
+            collect_answer(self.llm.stream_chat(request).await?.into_pieces(), pieces).await
         })
     }
 
@@ -56,18 +56,18 @@ impl Ask for LlmModel {
     }
 }
 
-/// The complete answer of a stream; each piece is passed to `told`.
-async fn whole(mut stream: PieceStream, told: &(dyn Fn(&str) + Send + Sync)) -> Result<Answer> {
+/// The complete answer of a stream; each piece is passed to `on_piece`.
+async fn collect_answer(mut stream: PieceStream, on_piece: &(dyn Fn(&str) + Send + Sync)) -> Result<Answer> {
     let mut answer = Answer::new("");
     while let Some(piece) = stream.next().await {
         let piece = piece?;
         if !piece.text.is_empty() {
             answer.content.push_str(&piece.text);
-            told(&piece.text);
+            on_piece(&piece.text);
         }
         answer.tokens = piece.answer_tokens.or(answer.tokens);
         if let Some(word) = piece.finish_reason {
-            answer.finish = Finish::named(&word);
+            answer.finish = Finish::from_name(&word);
         }
     }
     Ok(answer)

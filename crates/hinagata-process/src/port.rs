@@ -58,7 +58,7 @@ pub enum Finish {
 impl Finish {
     /// The reason that providers call `word`.
     #[must_use]
-    pub fn named(word: &str) -> Self {
+    pub fn from_name(word: &str) -> Self {
         match word {
             "stop" => Self::Stop,
             "length" => Self::Length,
@@ -183,7 +183,7 @@ impl<'r> Running<'r> {
     }
 
     /// The complete answer of one call.
-    pub(crate) async fn ask(
+    pub(crate) async fn ask_model(
         &self,
         step: Step,
         process: &PromptModule<Value>,
@@ -196,19 +196,21 @@ impl<'r> Running<'r> {
         match answer.finish {
             Finish::Stop => Ok(answer),
             Finish::Length => {
-                Err(unfinished("length", "the answer is incomplete: it reached the token limit")
+                Err(incomplete_answer_error("length", "the answer is incomplete: it reached the token limit")
                     .with_hint("allow longer answers, or process less in one call with a lower token limit"))
             }
-            Finish::Other(why) => Err(unfinished(&why, &format!("the answer ended with `{why}`"))),
+            Finish::Other(why) => {
+                Err(incomplete_answer_error(&why, &format!("the answer ended with `{why}`")))
+            }
         }
     }
 
     /// Reports that the answer of a step is recorded.
-    pub(crate) fn finished(&self, step: Step) {
+    pub(crate) fn report_finished(&self, step: Step) {
         self.watch.event(Event::Finished(step));
     }
 }
 
-fn unfinished(why: &str, message: &str) -> Error {
+fn incomplete_answer_error(why: &str, message: &str) -> Error {
     Error::new(Code::Model, message).with("reason", "finish").with("finish_reason", why)
 }

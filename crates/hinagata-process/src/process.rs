@@ -55,12 +55,12 @@ fn is_none(count: &usize) -> bool {
 }
 
 impl Outcome {
-    pub(crate) fn of(state: &State) -> Self {
+    pub(crate) fn from_state(state: &State) -> Self {
         let State { content, usage, estimated } = state.clone();
         Self { output: content, tokens: usage, estimated, ..Self::default() }
     }
 
-    pub(crate) fn counted(output: String, model: &dyn Ask) -> Self {
+    pub(crate) fn from_output(output: String, model: &dyn Ask) -> Self {
         let TokenCount { tokens, estimated } = model.count(&output);
         Self { output, tokens: tokens as u64, estimated, ..Self::default() }
     }

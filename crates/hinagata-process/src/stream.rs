@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Chunk, Outcome, Phase, Range, Running, State,
-    walk::{Limits, Walk, no_chunks},
+    walk::{Limits, Walk, no_chunks_error},
 };
 
 /// Processes a few chunks per call. Each answer is the state for the next call, and the last answer is the result.
@@ -58,7 +58,7 @@ impl Stream {
 
     pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
         if self.context.chunks.is_empty() {
-            return Err(no_chunks());
+            return Err(no_chunks_error());
         }
         let mut context = json!(self.context);
         if let Some(tokens) = self.options.target_tokens {
@@ -72,6 +72,6 @@ impl Stream {
             Walk { running, says: &PromptModule::new(), phase: Phase::Stream, passes, before: 0, behind: 0 };
         walk.run(&mut context, state, range).await?;
         *range = None;
-        Ok(Outcome::of(state))
+        Ok(Outcome::from_state(state))
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Chunk, Note, Outcome, Phase, Range, Running, State, modules,
-    walk::{Limits, Walk, no_chunks},
+    walk::{Limits, Walk, no_chunks_error},
 };
 
 /// Chunks per call by default.
@@ -95,7 +95,7 @@ impl Summarize {
 
     pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
         if self.context.chunks.is_empty() {
-            return Err(no_chunks());
+            return Err(no_chunks_error());
         }
         let first = if self.options.enable_analysis { Stage::Analysis } else { Stage::Summary };
         let stage = *self.context.phase.get_or_insert(first);
@@ -113,7 +113,7 @@ impl Summarize {
             self.summarise(running, passes, before).await?;
         }
         let analysis = self.context.analysis_report.clone();
-        Ok(Outcome { preparation: analysis, ..Outcome::of(&self.context.state) })
+        Ok(Outcome { preparation: analysis, ..Outcome::from_state(&self.context.state) })
     }
 
     async fn analyse(&mut self, running: &Running<'_>, passes: Vec<Range>, behind: usize) -> Result<()> {

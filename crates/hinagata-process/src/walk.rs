@@ -39,7 +39,7 @@ impl Limits {
 }
 
 /// The error of a process without chunks.
-pub(crate) fn no_chunks() -> Error {
+pub(crate) fn no_chunks_error() -> Error {
     Error::new(Code::Validation, "no chunks to process")
         .with("reason", "no_chunks")
         .with_hint("pass at least one text that is not empty")
@@ -79,10 +79,10 @@ impl Walk<'_> {
             context["iteration"] = json!({
                 "current": number, "total": count, "isFirst": range.start == 0, "isLast": number + 1 == count,
             });
-            let answer = self.running.ask(step, self.says, context).await?;
-            *state = State::of(answer, self.running.model);
+            let answer = self.running.ask_model(step, self.says, context).await?;
+            *state = State::from_answer(answer, self.running.model);
             *done = Some(range);
-            self.running.finished(step);
+            self.running.report_finished(step);
         }
         Ok(())
     }

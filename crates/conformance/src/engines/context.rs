@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use hinagata::{Code, Error, Result};
-use hinagata_agent::{ChatMessage, GivenContext, Invocation, Profile, Project, PromptSource, of_context};
+use hinagata_agent::{ChatMessage, GivenContext, Invocation, Profile, Project, PromptSource, context_error};
 use hinagata_context::{PackedContext, Packer};
 use serde_json::{Value, json};
 
@@ -35,8 +35,8 @@ impl ContextEngine for Context {
 fn pack(root: &Path, context: &Value) -> Result<Value> {
     let project = Project::read(&json!({"context": context}), root, Profile::Compat)?;
     let packer = Packer::new(&project.context);
-    let PackedContext { files, total_bytes, text, resources, .. } = packer.pack().map_err(of_context)?;
-    let stats = packer.stats().map_err(of_context)?;
+    let PackedContext { files, total_bytes, text, resources, .. } = packer.pack().map_err(context_error)?;
+    let stats = packer.stats().map_err(context_error)?;
     Ok(json!({
         "packed": {"files": files, "totalBytes": total_bytes, "text": text, "resources": resources},
         "stats": stats,

@@ -81,7 +81,7 @@ impl Script {
                 None => Ok(Answer {
                     content: answer["content"].as_str().unwrap_or_default().to_owned(),
                     tokens: answer["usage"]["completionTokens"].as_u64(),
-                    finish: Finish::named(answer["finishReason"].as_str().unwrap_or("stop")),
+                    finish: Finish::from_name(answer["finishReason"].as_str().unwrap_or("stop")),
                 }),
             },
         }

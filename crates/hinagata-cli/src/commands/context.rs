@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata::settings::grouped;
-use hinagata_agent::{Project, of_context};
+use hinagata_agent::{Project, context_error};
 use hinagata_context::{ContextOptions, Entry, Error, Frame, PackedContext, Packer, Reason, Report};
 use serde_json::Value;
 
@@ -138,7 +138,7 @@ impl PackArguments {
         }
         options.exclude.extend(self.exclude.iter().cloned());
         options.focus.extend(self.focus.iter().cloned());
-        options.frame = self.format.as_deref().and_then(Frame::named).unwrap_or(options.frame);
+        options.frame = self.format.as_deref().and_then(Frame::from_name).unwrap_or(options.frame);
         options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
         options.max_files = self.max_files.unwrap_or(options.max_files);
         options.tokens.max = self.max_tokens.or(options.tokens.max);
@@ -200,7 +200,7 @@ fn with_token_counts(options: &ContextOptions) -> ContextOptions {
 fn failure(error: Error) -> Failure {
     match error {
         Error::Output(error) => Failure::Output(error),
-        error => of_context(error).into(),
+        error => context_error(error).into(),
     }
 }
 

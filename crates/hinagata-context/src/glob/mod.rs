@@ -57,7 +57,7 @@ impl Globs {
             }
         }
         let plain = plain.build().map_err(|error| {
-            wrong(&patterns.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" "), &error)
+            pattern_error(&patterns.iter().map(AsRef::as_ref).collect::<Vec<_>>().join(" "), &error)
         })?;
         Ok(Self { plain, places, extended: groups, len: patterns.len() })
     }
@@ -93,10 +93,10 @@ fn glob(pattern: &str) -> Result<Glob> {
         false => pattern.to_owned(),
     };
     let built = GlobBuilder::new(&literal).literal_separator(true).backslash_escape(true).build();
-    built.map_err(|error| wrong(pattern, &error))
+    built.map_err(|error| pattern_error(pattern, &error))
 }
 
-fn wrong(pattern: &str, error: &globset::Error) -> Error {
+fn pattern_error(pattern: &str, error: &globset::Error) -> Error {
     Error::Pattern { pattern: pattern.to_owned(), message: error.kind().to_string() }
 }
 

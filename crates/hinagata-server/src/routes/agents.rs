@@ -6,7 +6,7 @@ use std::{
 };
 
 use hinagata::{Code, Error, Result, Warning};
-use hinagata_agent::{ChatMessage, GivenContext, Invocation, Project, of_context};
+use hinagata_agent::{ChatMessage, GivenContext, Invocation, Project, context_error};
 use hinagata_context::{ContextOptions, Frame, Packer};
 use serde_json::Value;
 
@@ -62,7 +62,7 @@ pub(super) async fn pack_context(mut call: Call) -> Answer {
         let mut warnings = project.settings_warnings();
         warnings.extend(request.budget_warnings(&project.context));
         let options = request.apply_to(project.context.clone());
-        let packed = Packer::new(&options).pack().map_err(of_context)?;
+        let packed = Packer::new(&options).pack().map_err(context_error)?;
         warnings.extend(project.warnings(&packed.report));
         Ok((packed, warnings))
     });
@@ -156,7 +156,7 @@ async fn run_blocking<T: Send + 'static>(
 
 fn parse_frame(name: Option<String>) -> Result<Option<Frame>, Problem> {
     let Some(name) = name else { return Ok(None) };
-    Frame::named(&name).map(Some).ok_or_else(|| {
+    Frame::from_name(&name).map(Some).ok_or_else(|| {
         Problem::bad_request(format!("unknown format `{name}`")).with_hint("use `plain`, `markdown` or `xml`")
     })
 }
