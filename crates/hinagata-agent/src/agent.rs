@@ -1,4 +1,4 @@
-//! Agents, wherever they are written.
+//! Agents of configurations and of `agent.json`.
 
 use hinagata_context::{Resource, TemplateFile};
 use serde_json::{Map, Value};
@@ -8,39 +8,39 @@ use crate::{
     shape::{Section, Shape},
 };
 
-/// An agent: of a configuration, or of the directory of an `agent.json`.
+/// An agent of a configuration, or of the directory of an `agent.json`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Agent {
     /// The id.
     pub id: String,
-    /// A name for people.
+    /// The display name.
     pub name: Option<String>,
-    /// What it is for.
+    /// The description.
     pub description: Option<String>,
-    /// The model that it uses.
+    /// The model.
     pub model: Option<String>,
-    /// The text of its system prompt, as it is configured; a template.
+    /// The configured text of its system prompt; a template.
     pub prompt: String,
-    /// Where its system prompt comes from, in the place of the text.
+    /// The source of its system prompt; replaces the text.
     pub system: Option<PromptSource>,
-    /// Where the user prompt comes from, unless a call says otherwise.
+    /// The default source of the user prompt.
     pub user: Option<PromptSource>,
-    /// What its prompts see.
+    /// The variables of its prompts.
     pub variables: Map<String, Value>,
-    /// What is packed for it beside the context of the project.
+    /// Resources that are packed in addition to the context of the project.
     pub resources: Vec<Resource>,
 }
 
-/// Where a prompt comes from.
+/// The source of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PromptSource {
     /// A template in a file.
     File(TemplateFile),
-    /// A prompt of the catalog, with everything that it declares.
+    /// A prompt of the catalog.
     Catalog {
         /// Its id, in any spelling.
         id: String,
-        /// What it sees, below everything else.
+        /// Variables with the lowest precedence.
         variables: Map<String, Value>,
     },
 }
@@ -62,7 +62,7 @@ impl Agent {
         }
     }
 
-    /// Reads an agent of a configuration, whose prompt is `usual` unless it has one of its own.
+    /// Reads an agent of a configuration; `usual` is the default prompt.
     pub(crate) fn read(section: &Section<'_>, id: String, usual: &str, shape: &mut Shape) -> Self {
         let agent = Self {
             name: section.text("name", shape),
@@ -80,7 +80,7 @@ impl Agent {
 }
 
 impl From<hinagata::Agent> for Agent {
-    /// What `agent.json` says: its prompt is one of the catalog.
+    /// The agent of an `agent.json`: its prompt is one of the catalog.
     fn from(agent: hinagata::Agent) -> Self {
         let variables = agent.prompt_variables;
         Self {
@@ -93,7 +93,7 @@ impl From<hinagata::Agent> for Agent {
 }
 
 impl PromptSource {
-    /// Reads the description under `key`; `None` when there is none.
+    /// Reads the source under `key`.
     fn read(section: &Section<'_>, key: &str, shape: &mut Shape) -> Option<Self> {
         section.get(key)?;
         let section = section.section(key, shape);
@@ -115,10 +115,10 @@ impl PromptSource {
         }
     }
 
-    /// Reads a description that a call brings.
+    /// Reads a source that a call passes.
     ///
     /// # Errors
-    /// Code `definition` with everything that is wrong; a call has no key that nobody knows.
+    /// Code `definition` with all problems, including unknown keys.
     pub fn from_value(value: &Value) -> hinagata::Result<Self> {
         let mut shape = Shape::default();
         let source = Self::of(&Section::root(value, &mut shape), &mut shape);
@@ -128,7 +128,7 @@ impl PromptSource {
         }
     }
 
-    /// As it is written in a configuration.
+    /// The source as in a configuration.
     #[must_use]
     pub fn to_value(&self, directory: &std::path::Path) -> Value {
         let mut map = Map::new();

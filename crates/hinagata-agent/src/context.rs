@@ -1,4 +1,4 @@
-//! The section `context` and resources, read by their shape.
+//! Reads the section `context` and resources.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use hinagata_context::{
     leads_out,
 };
 
-/// What to pack.
+/// Reads the options of a context.
 pub(crate) fn context(
     section: &Section<'_>,
     directory: &Path,
@@ -67,7 +67,7 @@ fn frame(section: &Section<'_>, shape: &mut Shape) -> Frame {
     })
 }
 
-/// A map of patterns and numbers.
+/// Reads an object of patterns and numbers.
 fn priorities(section: &Section<'_>, shape: &mut Shape) -> Vec<(String, f64)> {
     let mut priorities = Vec::new();
     for (pattern, value) in section.variables("priorities", shape) {
@@ -140,9 +140,9 @@ fn encoding(section: &Section<'_>, shape: &mut Shape) -> Encoding {
     })
 }
 
-/// The paths of a configuration that lead out of the directory it stands in.
+/// The first path of a configuration that leads out of its directory.
 pub(crate) fn outside(options: &ContextOptions, directory: &Path) -> Option<String> {
-    // A path that starts at the root of the file system may still lie in the directory.
+    // An absolute path may still be inside the directory.
     let leads_out = |path: &str| {
         let inner = Path::new(path).strip_prefix(directory).ok().and_then(Path::to_str);
         leads_out(inner.unwrap_or(path))
@@ -164,7 +164,7 @@ pub(crate) fn outside(options: &ContextOptions, directory: &Path) -> Option<Stri
     paths.into_iter().find(|path| leads_out(path))
 }
 
-/// The paths that a template names.
+/// The paths in the source of a template.
 pub(crate) fn of_template(template: &TemplateFile) -> Vec<String> {
     let base = template.base.as_ref().map(|base| base.to_string_lossy().into_owned());
     [Some(template.file.clone()), base].into_iter().flatten().collect()

@@ -1,9 +1,9 @@
-//! Errors of packing and of templates as those of the engine.
+//! Converts errors of contexts and templates.
 
 use hinagata::{Code, Error};
 use hinagata_context::{Error as ContextError, Reason};
 
-/// The error of packing as one of the engine.
+/// Converts an error of packing to one of the engine.
 #[must_use]
 pub fn context_error(error: ContextError) -> Error {
     let message = error.to_string();
@@ -28,7 +28,7 @@ pub fn context_error(error: ContextError) -> Error {
     }
 }
 
-/// What to do about a file that is withheld.
+/// The hint about a withheld file.
 pub(crate) fn withheld_hint(reason: Reason) -> &'static str {
     match reason {
         Reason::Secret => {

@@ -1,4 +1,4 @@
-//! One call to an agent: from the prompt of a user to the messages of a request.
+//! A call of an agent: from the prompt of a user to the messages of a request.
 
 use hinagata::{Content, Engine, Error, Message, RenderedBody, Request, Result, Warning};
 use hinagata_context::{
@@ -14,55 +14,55 @@ use crate::{
     project::Project,
 };
 
-/// The element around the packed context.
+/// The tag around the packed context.
 const ELEMENT: &str = "workspace_context";
 
-/// A call to an agent.
+/// A call of an agent.
 #[derive(Clone, Debug, Default)]
 pub struct Invocation {
-    /// The agent; the manager for none.
+    /// The agent; the manager by default.
     pub agent: Option<String>,
-    /// The agent that asks.
+    /// The calling agent.
     pub parent: Option<String>,
-    /// What the user typed.
+    /// The text of the user.
     pub prompt: String,
-    /// What prompts see, above everything else.
+    /// Variables with the highest precedence.
     pub variables: Map<String, Value>,
-    /// The messages before.
+    /// The earlier messages.
     pub history: Vec<ChatMessage>,
-    /// The role of the last message; `user` for none.
+    /// The role of the last message; `user` by default.
     pub prompt_role: Option<String>,
-    /// Where the user prompt comes from, in the place of what the agent says.
+    /// The source of the user prompt; replaces that of the agent.
     pub prompt_template: Option<PromptSource>,
-    /// The context, in the place of what would be packed.
+    /// The context; replaces packing.
     pub context: Option<GivenContext>,
 }
 
-/// A context that comes with a call, as packing gave it earlier or elsewhere: then nothing is packed.
+/// A context that is passed with a call, packed earlier or elsewhere.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GivenContext {
     /// The text for a model.
     pub text: String,
-    /// The files, for prompts that look at them.
+    /// The files, for prompts that read them.
     #[serde(default)]
     pub files: Vec<PackedFile>,
-    /// The resources, for prompts that look at them.
+    /// The resources, for prompts that read them.
     #[serde(default)]
     pub resources: Vec<PackedResource>,
-    /// Bytes of all contents; without them, those of the text.
+    /// Bytes of all contents; by default those of the text.
     #[serde(default)]
     pub total_bytes: Option<u64>,
-    /// What became of files when it was packed, which is of no use here.
+    /// The report of packing, which is ignored.
     #[serde(default, rename = "report")]
     _report: Option<IgnoredAny>,
-    /// What was told when it was packed.
+    /// The warnings of packing, which are ignored.
     #[serde(default, rename = "warnings")]
     _warnings: Option<IgnoredAny>,
 }
 
 impl GivenContext {
-    /// A context that is `text`.
+    /// A context with this text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
@@ -78,7 +78,7 @@ impl From<GivenContext> for PackedContext {
 }
 
 impl Invocation {
-    /// A call to the manager.
+    /// A call of the manager.
     #[must_use]
     pub fn new(prompt: impl Into<String>) -> Self {
         Self { prompt: prompt.into(), ..Self::default() }
@@ -88,9 +88,9 @@ impl Invocation {
 /// A message of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
 pub struct ChatMessage {
-    /// Who says it.
+    /// The role of the speaker.
     pub role: String,
-    /// What is said.
+    /// The content.
     pub content: String,
 }
 
@@ -101,10 +101,10 @@ impl ChatMessage {
     }
 }
 
-/// What a call gives.
+/// The result of a call.
 #[derive(Clone, Debug)]
 pub struct Invoked {
-    /// The agent that was asked.
+    /// The called agent.
     pub agent: Agent,
     /// The rendered system prompt.
     pub system: String,
@@ -112,16 +112,16 @@ pub struct Invoked {
     pub user: String,
     /// The messages of the request.
     pub messages: Vec<ChatMessage>,
-    /// What was packed, or given with the call.
+    /// The packed or passed context.
     pub context: PackedContext,
-    /// What was asked for and not done as it was asked for.
+    /// Warnings about requests that were not fulfilled completely.
     pub warnings: Vec<Warning>,
-    /// What the settings tell, see [`Project::settings_warnings`].
+    /// The warnings of the settings; see [`Project::settings_warnings`].
     pub settings_warnings: Vec<Warning>,
 }
 
 impl Invoked {
-    /// The result for machines, as every door prints it: what became of each file, but not the files again.
+    /// The result as JSON, the same at every door: the report of each file, but not the files again.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({
@@ -137,15 +137,15 @@ impl Invoked {
 }
 
 impl Project {
-    /// Makes the messages of a call. `engine` finds prompts of the catalog, and agents of an `agent.json`.
+    /// Creates the messages of a call. `engine` finds prompts of the catalog, and agents with an `agent.json`.
     ///
     /// # Errors
-    /// Code `not_found` for an agent or a prompt that is not there; those of a template that fails.
+    /// Code `not_found` for an unknown agent or prompt; those of a template that fails.
     pub fn invoke(&self, invocation: &Invocation, engine: Option<&Engine>) -> Result<Invoked> {
         self.invoke_with(invocation, engine, &|_| {})
     }
 
-    /// As [`Project::invoke`], telling `progress` how far packing is.
+    /// As [`Project::invoke`]; reports the progress of packing to `progress`.
     ///
     /// # Errors
     /// As [`Project::invoke`].
@@ -177,7 +177,7 @@ impl Project {
     }
 }
 
-/// Everything that the prompts of a call see.
+/// The input of the prompts of a call.
 struct Call<'c> {
     project: &'c Project,
     invocation: &'c Invocation,
@@ -206,7 +206,7 @@ impl Call<'_> {
         }
     }
 
-    /// What is built in, below what the agent says, below what the call says.
+    /// Merges variables: built-in ones, then those of the agent, then those of the call.
     fn variables(&self, system: &str) -> Map<String, Value> {
         let PackedContext { files, resources, text, total_bytes, .. } = self.context;
         let mut bag = Map::from_iter([
@@ -268,7 +268,7 @@ impl Call<'_> {
 
     fn messages(&self, system: &str, user: &str) -> Vec<ChatMessage> {
         let mut messages = Vec::with_capacity(self.invocation.history.len() + 2);
-        // An agent that is told nothing has no system message; providers refuse empty ones.
+        // An agent without instructions has no system message; providers reject empty ones.
         if self.project.profile.has_habits() || !system.is_empty() {
             messages.push(ChatMessage::new("system", system));
         }
@@ -278,7 +278,7 @@ impl Call<'_> {
         messages
     }
 
-    /// The packed context as it stands behind the user prompt.
+    /// The packed context as it follows the user prompt.
     fn packed(&self) -> String {
         let text = trim_both_ends(&self.context.text);
         if text.is_empty() {
@@ -289,7 +289,7 @@ impl Call<'_> {
     }
 }
 
-/// What a prompt loses that is a conversation and becomes one text.
+/// The warning about a conversation that becomes one text.
 fn flattened(id: &str, messages: &[Message]) -> Option<Warning> {
     let is_text = |content: &Content| matches!(content, Content::Text(_));
     let lost = match () {
@@ -304,7 +304,7 @@ fn flattened(id: &str, messages: &[Message]) -> Option<Warning> {
     Some(Warning { about: id.to_owned(), error })
 }
 
-/// A name of the element that no file can end.
+/// A tag name that no file can close.
 fn element(text: &str) -> String {
     let taken = |name: &String| text.contains(&format!("</{name}"));
     let numbered = (2..).map(|number| format!("{ELEMENT}_{number}"));

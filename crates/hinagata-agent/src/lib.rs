@@ -1,14 +1,26 @@
-//! Agents: how a project configures them, and the messages of a call to one.
+//! Agents: their configuration in a project, and the messages of a call.
 //!
 //! | part | what it is for |
 //! |---|---|
-//! | [`Project`] | what a configuration says, checked and with its defaults |
-//! | [`Agent`], [`PromptSource`] | an agent of a configuration or of an `agent.json`, and where its prompts come from |
-//! | [`Profile`] | whose habits it follows, and which rules hold |
-//! | [`Invocation`], [`Invoked`] | one call, and the messages that it gives |
 //!
-//! The text that a user typed is a value and never a template, unless the configuration asks for the habits of the
-//! program that its format comes from.
+//!  [`Project`]
+//!  a checked configuration with its defaults
+//!
+//!
+//!  [`Agent`], [`PromptSource`]
+//!  an agent of a configuration or an `agent.json`, and the sources of its prompts
+//!
+//!
+//!  [`Profile`]
+//!  compatibility mode and rules of a project
+//!
+//!
+//!  [`Invocation`], [`Invoked`]
+//!  a call, and its messages
+//!
+//!
+//! The text of a user is a value and never a template, unless the configuration requests compatibility with the program that
+//! defined its format.
 //!
 //! ```
 //! use hinagata_agent::{Invocation, Profile, Project};

@@ -1,4 +1,4 @@
-//! Whose habits a project follows, and which rules hold in it.
+//! Compatibility mode and rules of a project.
 
 use hinagata::{
     Settings,
@@ -6,35 +6,35 @@ use hinagata::{
 };
 use hinagata_context::{Reason, Rules};
 
-/// The value of `compat` that follows the habits of the program that the format comes from.
+/// The value of `compat` for compatibility with the program that defined the format.
 pub(crate) const COMPAT: &str = "eddie";
 
-/// Whose habits a project follows, and which rules hold in it.
+/// Compatibility mode and rules of a project.
 ///
-/// The name of a file stands for habits of rendering alone: a file that came with a cloned project decides about nothing
-/// that leaves the machine. Only somebody who is trusted switches rules off, in words.
+/// The name of a settings file changes only how prompts are rendered: a file in a cloned project cannot decide what leaves the
+/// machine. Only the user or a trusted workspace can disable rules, by an explicit setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// Our own habits, in a workspace that nobody trusts.
+    /// No compatibility, in an untrusted workspace.
     Untrusted,
-    /// Our own habits.
+    /// No compatibility.
     #[default]
     Own,
-    /// The habits of the profile `eddie`, because a file is called as its settings are.
+    /// Compatibility with `eddie` because of the name of a settings file.
     Named {
-        /// Whether the user trusts the workspace: then ignored files are packed, as the profile has it.
+        /// Whether the user trusts the workspace; ignored files are then packed, as in `eddie`.
         trusted: bool,
     },
-    /// The profile `eddie`, because the user or a trusted workspace says so: its rules, too.
+    /// Compatibility with `eddie`, including its rules, by a setting of the user or a trusted workspace.
     Compat,
 }
 
 impl Profile {
-    /// That of the settings of a workspace; `trusted` says whether the user trusts it.
+    /// The profile of the settings of a workspace.
     pub(crate) fn from_settings(settings: &Settings, trusted: bool) -> Self {
         let compat = settings.get("compat").filter(|found| found.value == COMPAT);
         match compat.map(|found| &found.origin) {
-            // An untrusted workspace cannot say it in words, so whoever did is the user.
+            // An untrusted workspace cannot set it, so the user did.
             Some(Origin::FileName(_)) => Self::Named { trusted },
             Some(_) => Self::Compat,
             None if trusted => Self::Own,
@@ -42,7 +42,7 @@ impl Profile {
         }
     }
 
-    /// The same profile where a configuration names one itself.
+    /// The profile for a configuration with its own `compat`.
     pub(crate) fn with_compat(self, compat: Option<&str>) -> Self {
         match compat {
             Some(COMPAT) if !matches!(self, Self::Named { .. }) => Self::Compat,
@@ -50,13 +50,13 @@ impl Profile {
         }
     }
 
-    /// Whether what a user types is a template and template files keep their last newline.
+    /// Whether the text of a user is a template, and template files keep their last newline.
     #[must_use]
     pub const fn has_habits(self) -> bool {
         matches!(self, Self::Named { .. } | Self::Compat)
     }
 
-    /// What is left out of texts, unless the configuration says otherwise.
+    /// The default rules for files.
     #[must_use]
     pub const fn rules(self) -> Rules {
         let usual = Rules { ignore_files: true, secrets: true, builtin: true, outside: true, strict: false };
@@ -68,13 +68,12 @@ impl Profile {
         }
     }
 
-    /// How files merge with what they extend.
+    /// How files merge with the files that they extend.
     pub(crate) const fn merging(self) -> Merging {
         if self.has_habits() { Merging::WholeVariables } else { Merging::Deep }
     }
 
-    /// Why something is left out that the profile would pack if its file were not only called so, and what to do; none
-    /// where that is not so.
+    /// The cause and the hint for files that the profile would pack, if more than the name of a file requested it.
     pub(crate) const fn withheld(self, reason: Reason) -> Option<(&'static str, &'static str)> {
         match (self, reason) {
             (Self::Named { trusted: false }, Reason::Ignored) => {

@@ -1,4 +1,4 @@
-//! What a configuration says, checked and with its defaults.
+//! Configurations of projects, checked and with their defaults.
 
 use std::path::{Path, PathBuf};
 
@@ -17,57 +17,57 @@ use crate::{
     shape::{Locate, Section, Shape, camel_case},
 };
 
-/// The version of configurations that can be read.
+/// The newest supported version of configurations.
 pub const VERSION: u64 = 1;
 
-/// The sections that make a project.
+/// The sections of a project.
 const SECTIONS: [&str; 2] = ["context", "agents"];
 
-/// The settings beside those sections that make a project.
+/// The other settings of a project.
 const OWN: [&str; 4] = ["compat", "project_dir", "system_prompt", "version"];
 
-/// The id of the manager, unless it has one of its own.
+/// The default id of the manager.
 const MANAGER: &str = "manager";
 
-/// A project: what it packs, and its agents.
+/// A project: its context and its agents.
 #[derive(Clone, Debug)]
 pub struct Project {
-    /// The directory that everything starts at.
+    /// The directory that paths start at.
     pub directory: PathBuf,
-    /// Whose habits it follows: whether the text of a call is a template, and which rules hold.
+    /// The profile: whether the text of a call is a template, and the rules.
     pub profile: Profile,
-    /// What agents without a prompt of their own are told.
+    /// The default system prompt of agents.
     pub system_prompt: String,
-    /// What is packed.
+    /// The options of the context.
     pub context: ContextOptions,
     /// The agents.
     pub agents: Agents,
-    /// What is odd about the sections `context` and `agents`: keys that nobody knows.
+    /// Warnings about unknown keys in `context` and `agents`.
     pub diagnostics: Vec<Diagnostic>,
-    /// What the settings themselves tell about them; whoever opens a workspace tells people so.
+    /// Warnings of the settings about these sections; opening a workspace prints them.
     pub(crate) of_settings: Vec<Diagnostic>,
-    /// The section `context` as it is written.
+    /// The unparsed section `context`.
     written: Map<String, Value>,
 }
 
 /// The agents of a project.
 #[derive(Clone, Debug)]
 pub struct Agents {
-    /// How they work together, as it is written.
+    /// The mode, unparsed.
     pub mode: String,
-    /// Whether the manager may ask others.
+    /// Whether the manager may call other agents.
     pub enable_subagents: bool,
-    /// The one that is asked.
+    /// The default agent.
     pub manager: Agent,
-    /// Those that the manager may ask.
+    /// The agents that the manager may call.
     pub subagents: Vec<Agent>,
 }
 
 impl Project {
-    /// Reads a configuration whose paths start at `directory`, unless it names another one.
+    /// Reads a configuration; its paths start at `directory`, unless it sets another one.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`: a newer version, or every field that is wrong, in `paths`.
+    /// Code `definition`, reason `settings`: a newer version, or all invalid fields in `paths`.
     pub fn read(config: &Value, directory: &Path, profile: Profile) -> Result<Self> {
         Self::read_located(config, directory, profile, &|_| None)
     }
@@ -101,20 +101,20 @@ impl Project {
         })
     }
 
-    /// Reads the configuration at `path` with everything that it extends.
+    /// Reads the configuration at `path`, including the files that it extends.
     ///
     /// # Errors
-    /// Code `definition`: reason `syntax` with the place for a file that is written wrongly, else as [`Project::read`].
+    /// Code `definition`: reason `syntax` with the place of a syntax error, else as [`Project::read`].
     pub fn load(path: &Path, profile: Profile) -> Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("."));
         let config = read_config(path, profile.merging())?;
         Self::read_located(&config, directory, profile, &|setting| place_in_config(path, setting))
     }
 
-    /// What the settings of the workspace at `root` say.
+    /// The project in the settings of the workspace at `root`.
     ///
     /// # Errors
-    /// As [`Project::read`]; and code `approval` where a workspace that is not trusted names files outside of it.
+    /// As [`Project::read`]; code `approval` if an untrusted workspace refers to files outside of it.
     pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
         let locate = |setting: &str| place_in_settings(settings, root, setting);
         let profile = Profile::from_settings(settings, trusted);
@@ -132,10 +132,10 @@ impl Project {
         Ok(project)
     }
 
-    /// The agent called `id`, the manager for none; agents of an `agent.json` are found in `catalog`.
+    /// The agent with this id, or the manager; `catalog` has the agents with an `agent.json`.
     ///
     /// # Errors
-    /// Code `not_found` with near names.
+    /// Code `not_found` with similar names.
     pub fn agent(&self, id: Option<&str>, catalog: Option<&hinagata::Catalog>) -> Result<Agent> {
         let Some(id) = id else { return Ok(self.agents.manager.clone()) };
         if let Some(agent) = self.agents.iter().find(|agent| agent.id == id) {
@@ -152,7 +152,7 @@ impl Project {
             .with_hint("`hina agent list` lists the agents"))
     }
 
-    /// A path that leads out of `root`, where there is one.
+    /// The first path that leads out of `root`.
     #[must_use]
     pub fn outside(&self, root: &Path) -> Option<String> {
         let mut all = self.context.clone();
@@ -167,7 +167,7 @@ impl Project {
         outside(&all, root)
     }
 
-    /// The configuration with its defaults, for people and scripts.
+    /// The configuration with its defaults, as JSON.
     #[must_use]
     pub fn to_value(&self) -> Value {
         let mut context = Map::new();
@@ -213,13 +213,13 @@ fn untrusted(message: String) -> Error {
         .with_hint("read its settings, then run `hina trust`")
 }
 
-/// Whether a finding about settings is about what a project is made of.
+/// Whether a warning of the settings is about the sections of a project.
 fn concerns(found: &Diagnostic) -> bool {
     let setting = found.error.details().get("setting").and_then(Value::as_str).unwrap_or_default();
     setting.split_once('.').map_or(OWN.contains(&setting), |(section, _)| SECTIONS.contains(&section))
 }
 
-/// Where a field of agents or context stands: in the file of the workspace that sets it, line by line.
+/// The place of a field of agents or context in the settings file that sets it.
 fn place_in_settings(settings: &Settings, root: &Path, field: &str) -> Option<Place> {
     let written = snake_case(field);
     let holds = |name: &str| {

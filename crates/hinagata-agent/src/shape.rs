@@ -1,7 +1,6 @@
-//! Reading a configuration by its shape: every field that is wrong is told, with its path, and every key that nobody asks
-//! for.
+//! Reads configurations and reports every invalid field with its path, and every unknown key.
 //!
-//! Keys are camelCase or snake_case; both are the same.
+//! Keys can be camelCase or snake_case.
 
 use std::cell::RefCell;
 
@@ -9,11 +8,11 @@ use hinagata::{Diagnostic, Error, Place, settings::snake_case};
 use hinagata_value::near_names;
 use serde_json::{Map, Value};
 
-/// What is wrong with a configuration so far.
+/// The problems of a configuration.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
     problems: Vec<(String, String)>,
-    /// Keys that nobody asks for, as paths, with those that may have been meant.
+    /// Unknown keys as paths, with similar names.
     unknown: Vec<(String, Vec<String>)>,
 }
 
@@ -22,7 +21,7 @@ impl Shape {
         self.problems.push((path.into(), message.into()));
     }
 
-    /// What is odd, or one error for everything that is wrong; `locate` tells where a field stands.
+    /// Warnings, or one error for all problems; `locate` finds the place of a field.
     pub(crate) fn finish(self, locate: &Locate<'_>) -> Result<Vec<Diagnostic>, Error> {
         let Some((path, message)) = self.problems.first() else {
             return Ok(self.unknown.iter().map(|unknown| odd(unknown, locate)).collect());
@@ -41,7 +40,7 @@ impl Shape {
     }
 }
 
-/// The finding about a key that nobody asks for.
+/// The warning about an unknown key.
 fn odd((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic {
     let error = Error::definition("settings", format!("unknown setting `{path}`"))
         .with("setting", path.as_str())
@@ -52,7 +51,7 @@ fn odd((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic 
     Diagnostic::warning(file, place.into_iter().fold(error, Error::at))
 }
 
-/// Tells where a field stands, where that is known.
+/// Finds the place of a field.
 pub(crate) type Locate<'l> = dyn Fn(&str) -> Option<Place> + 'l;
 
 /// A problem, with its place.
@@ -66,11 +65,11 @@ fn told((path, message): &(String, String), locate: &Locate<'_>) -> Value {
     told
 }
 
-/// A map of the configuration, and its path.
+/// An object of the configuration, and its path.
 pub(crate) struct Section<'s> {
     pub(crate) path: String,
     entries: Option<&'s Map<String, Value>>,
-    /// The keys that were asked for, in snake_case.
+    /// The keys that were read, in snake_case.
     asked: RefCell<Vec<String>>,
 }
 
@@ -92,7 +91,7 @@ impl<'s> Section<'s> {
         Self { path, entries, asked: RefCell::default() }
     }
 
-    /// Tells the keys that nobody asked for. Whoever reads a section calls this when it has read everything.
+    /// Reports unknown keys; call it after reading all fields of a section.
     pub(crate) fn finish(&self, shape: &mut Shape) {
         let asked = self.asked.borrow();
         for key in self.entries.into_iter().flat_map(Map::keys) {
@@ -100,7 +99,7 @@ impl<'s> Section<'s> {
             if asked.contains(&snake) {
                 continue;
             }
-            // Names are told in the spelling that the author uses.
+            // Similar names use the spelling of the author.
             let camel = *key != snake;
             let spelled = |name: &String| if camel { camel_case(name) } else { name.clone() };
             let near = near_names(&snake, asked.iter().map(String::as_str)).iter().map(spelled).collect();
@@ -108,7 +107,7 @@ impl<'s> Section<'s> {
         }
     }
 
-    /// Whether it is there at all.
+    /// Whether it exists.
     pub(crate) fn is_there(&self) -> bool {
         self.entries.is_some()
     }
@@ -118,7 +117,7 @@ impl<'s> Section<'s> {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
-    /// The field called `key`, a camelCase name; null is none.
+    /// The field `key`, a camelCase name; null counts as missing.
     pub(crate) fn get(&self, key: &str) -> Option<&'s Value> {
         self.asked.borrow_mut().push(snake_case(key));
         let entries = self.entries?;
@@ -156,12 +155,12 @@ impl<'s> Section<'s> {
         }
     }
 
-    /// A text that has to be there.
+    /// A required string.
     pub(crate) fn needed(&self, key: &str, shape: &mut Shape) -> String {
         let problems = shape.problems.len();
         match self.text(key, shape) {
             Some(text) if !text.is_empty() => text,
-            // A wrong type was told already.
+            // The wrong type is already reported.
             _ if shape.problems.len() > problems => String::new(),
             Some(_) => {
                 shape.wrong(self.at(key), "must not be empty");
@@ -205,7 +204,7 @@ impl<'s> Section<'s> {
         flag
     }
 
-    /// Variables: a map whose keys are the author's.
+    /// Variables: an object with arbitrary keys.
     pub(crate) fn variables(&self, key: &str, shape: &mut Shape) -> Map<String, Value> {
         match self.get(key) {
             None => Map::new(),
@@ -218,7 +217,7 @@ impl<'s> Section<'s> {
     }
 }
 
-/// A key in the spelling of JSON: `max_bytes` is `maxBytes`.
+/// A key in camelCase: `max_bytes` becomes `maxBytes`.
 pub(crate) fn camel_case(key: &str) -> String {
     let mut camel = String::with_capacity(key.len());
     let mut up = false;
@@ -235,7 +234,7 @@ pub(crate) fn camel_case(key: &str) -> String {
     camel
 }
 
-/// What a value is, with its article.
+/// The type of a value, with its article.
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

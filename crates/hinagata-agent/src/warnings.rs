@@ -1,15 +1,15 @@
-//! What a call tells about the context that it packed: whatever was asked for and is not in it.
+//! Warnings about requested files that are not in the context.
 
 use hinagata::{Code, Diagnostic, Error, Warning};
 use hinagata_context::{Entry, Notice, Reason, Report};
 
 use crate::{error::withheld_hint, project::Project};
 
-/// Paths that a warning names; the report has all.
+/// Most paths in a warning; the report lists all.
 const FEW: usize = 3;
 
 impl Project {
-    /// What is odd about the configuration, and what was asked for and is not in the context, or not as it was asked for.
+    /// Warnings about the configuration, and about requested files that are missing or changed in the context.
     #[must_use]
     pub fn warnings(&self, report: &Report) -> Vec<Warning> {
         let others = [Reason::Budget, Reason::Secret, Reason::Outside];
@@ -18,8 +18,8 @@ impl Project {
         self.named_warnings(report).into_iter().chain(others).collect()
     }
 
-    /// The same without files that nobody named, unless a profile would have packed them: for whoever tells how many of
-    /// those there are anyway.
+    /// As [`Self::warnings`], without files that were not named explicitly, unless a profile would pack them: for doors that
+    /// print their number anyway.
     #[must_use]
     pub fn named_warnings(&self, report: &Report) -> Vec<Warning> {
         let odd = self.diagnostics.iter().map(of_diagnostic);
@@ -34,8 +34,8 @@ impl Project {
         odd.chain(unmatched).chain(notices).chain(withheld).collect()
     }
 
-    /// What the settings tell about the project, for doors whose callers do not see what was told when the workspace was
-    /// opened.
+    /// Warnings of the settings about the project, for doors whose callers do not see the warnings of opening a
+    /// workspace.
     #[must_use]
     pub fn settings_warnings(&self) -> Vec<Warning> {
         self.of_settings.iter().map(of_diagnostic).collect()
@@ -57,7 +57,7 @@ impl Project {
         warning(&notice.about, hint.into_iter().fold(error, Error::with_hint))
     }
 
-    /// One warning for the files that nobody named and that are left out for `reason`.
+    /// One warning for all files that were not named explicitly and are left out for `reason`.
     fn of_reason(&self, reason: Reason, report: &Report) -> Option<Warning> {
         let withheld = self.profile.withheld(reason);
         let told = |entry: &&Entry| report.notices.iter().any(|notice| notice.about == entry.path);
