@@ -70,7 +70,7 @@ impl Agent {
                 }
                 _ => {
                     agent.unknown.insert(key.clone(), value.to_value());
-                    fields.warn_of_slip(key, value, key, &KEYS);
+                    fields.warn_of_typo(key, value, key, &KEYS);
                 }
             }
         }

@@ -57,7 +57,7 @@ impl Defaults {
                 }
                 _ => {
                     defaults.unknown.insert(key.clone(), value.to_value());
-                    fields.warn_of_slip(key, value, key, &KEYS);
+                    fields.warn_of_typo(key, value, key, &KEYS);
                     if hinagata_value::close_names(key, ["caps"]).len() == 1 {
                         fields.refuse_warnings(known);
                     }

@@ -37,7 +37,7 @@ impl Diagnostic {
 }
 
 /// Sorted by what they are about, so that the same workspace gives the same list.
-pub fn sorted(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub fn sort_diagnostics(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics.sort_by(|a, b| (&a.source, a.error.message()).cmp(&(&b.source, b.error.message())));
     diagnostics
 }

@@ -12,7 +12,7 @@ pub struct Digest([u8; 32]);
 impl Digest {
     /// The digest of `bytes`.
     #[must_use]
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn sha256(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
     }
 
@@ -25,9 +25,9 @@ impl Digest {
 
 /// A digest of bytes that come one piece after the other.
 #[derive(Default)]
-pub struct Digester(Sha256);
+pub struct Sha256Digester(Sha256);
 
-impl Digester {
+impl Sha256Digester {
     /// Adds `bytes` to what is digested.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
@@ -53,30 +53,30 @@ impl fmt::Debug for Digest {
 
 /// The text is no SHA-256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoDigest;
+pub struct InvalidDigest;
 
-impl fmt::Display for NoDigest {
+impl fmt::Display for InvalidDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a SHA-256 has 64 hexadecimal digits")
     }
 }
 
-impl std::error::Error for NoDigest {}
+impl std::error::Error for InvalidDigest {}
 
 impl FromStr for Digest {
-    type Err = NoDigest;
+    type Err = InvalidDigest;
 
-    fn from_str(text: &str) -> Result<Self, NoDigest> {
+    fn from_str(text: &str) -> Result<Self, InvalidDigest> {
         let digits: Vec<u8> = text
             .chars()
             .map(|digit| Some(digit.to_digit(16)? as u8))
             .collect::<Option<_>>()
-            .ok_or(NoDigest)?;
+            .ok_or(InvalidDigest)?;
         let bytes: Vec<u8> =
             digits.chunks(2).map(|pair| pair.iter().fold(0, |sum, digit| sum << 4 | digit)).collect();
         match digits.len() {
-            64 => Ok(Self(bytes.try_into().map_err(|_| NoDigest)?)),
-            _ => Err(NoDigest),
+            64 => Ok(Self(bytes.try_into().map_err(|_| InvalidDigest)?)),
+            _ => Err(InvalidDigest),
         }
     }
 }
@@ -100,15 +100,18 @@ mod tests {
     #[test]
     fn digests_are_those_of_the_standard_and_survive_their_text() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        assert_eq!(Digest::of(b"").to_string(), empty);
-        let mut digester = Digester::default();
+        assert_eq!(Digest::sha256(b"").to_string(), empty);
+        let mut digester = Sha256Digester::default();
         digester.add(b"a");
         digester.add(b"bc");
-        assert_eq!(digester.finish(), Digest::of(b"abc"));
+        assert_eq!(digester.finish(), Digest::sha256(b"abc"));
         let text = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!((text.parse(), Digest::of(b"abc").to_string().as_str()), (Ok(Digest::of(b"abc")), text));
+        assert_eq!(
+            (text.parse(), Digest::sha256(b"abc").to_string().as_str()),
+            (Ok(Digest::sha256(b"abc")), text)
+        );
         for wrong in ["", "e3", &empty[1..], &format!("{empty}00"), &empty.replace('e', "g"), "é"] {
-            assert_eq!(wrong.parse::<Digest>(), Err(NoDigest), "{wrong}");
+            assert_eq!(wrong.parse::<Digest>(), Err(InvalidDigest), "{wrong}");
         }
     }
 }

@@ -52,8 +52,8 @@ impl Error {
 
     /// The same error in other words.
     #[must_use]
-    pub fn reworded(mut self, reword: impl FnOnce(&str) -> String) -> Self {
-        self.0.message = reword(&self.0.message);
+    pub fn map_message(mut self, change: impl FnOnce(&str) -> String) -> Self {
+        self.0.message = change(&self.0.message);
         self
     }
 

@@ -41,7 +41,7 @@ impl Problem {
 }
 
 /// A name of a stranger, as long as a message can show it.
-pub fn shortened(name: &str) -> String {
+pub fn truncate_for_display(name: &str) -> String {
     name.chars().take(60).collect()
 }
 
@@ -74,7 +74,7 @@ impl<'a> Fields<'a> {
     /// Notes a key that means nothing where it stands.
     pub fn unknown_key(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::near_names(key, known.iter().copied());
-        let shown = shortened(key);
+        let shown = truncate_for_display(key);
         let hint = near.is_empty().then(|| format!("use {}", known.join(", ")));
         let message = match field {
             "(document)" => format!("there is no key `{shown}`"),
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
     pub fn unknown_class(&mut self, field: &str, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
         let hint = format!("use {}", known.join(", "));
-        let message = format!("there is no class of variables `{}`", shortened(name));
+        let message = format!("there is no class of variables `{}`", truncate_for_display(name));
         self.push_at(field, self.place_of_key(name, node), message, Some(hint), near);
     }
 
@@ -106,10 +106,10 @@ impl<'a> Fields<'a> {
     }
 
     /// Warns of a key that is kept, if it is hardly anything but a slip of one that counts.
-    pub fn warn_of_slip(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
+    pub fn warn_of_typo(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::close_names(key, known.iter().copied());
         if !near.is_empty() {
-            let message = format!("there is no key `{}`", shortened(key));
+            let message = format!("there is no key `{}`", truncate_for_display(key));
             self.warn(field, node, key, &message, None, near);
         }
     }
@@ -149,7 +149,7 @@ impl<'a> Fields<'a> {
     /// Notes a section that nobody knows.
     pub fn unknown_section(&mut self, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
-        let shown = shortened(name);
+        let shown = truncate_for_display(name);
         let hint = match near.first() {
             Some(near) => format!("write `{near}`, or declare `{shown}` under `custom_sections`"),
             None => format!("use one of {}, or declare it under `custom_sections`", known.join(", ")),
@@ -301,7 +301,7 @@ impl<'a> Fields<'a> {
         let found = named(&word);
         if found.is_none() {
             let near = hinagata_value::near_names(&word, names.iter().copied());
-            let shown = shortened(&word);
+            let shown = truncate_for_display(&word);
             let hint = format!("use one of {}", names.join(", "));
             self.push(field, node, format!("`{field}` cannot be `{shown}`"), Some(hint), near);
         }

@@ -20,7 +20,7 @@ pub struct Split<'a> {
 ///
 /// Front matter counts only if the file starts with a line `---`, another such line ends it, and what is
 /// between is a map. Anything else that looks similar, such as rules of Markdown, is template.
-pub fn split<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
+pub fn split_front_matter<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let plain = Split { matter: None, template: text, first_line: 1 };
     let Some((block, template)) = block(text) else { return Ok(plain) };
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn a_map_between_two_lines_is_front_matter() {
-        let split = split("a.md", "---\nname: x\n---\nHello\n").expect("reads");
+        let split = split_front_matter("a.md", "---\nname: x\n---\nHello\n").expect("reads");
         assert_eq!(split.matter.expect("has some").get("name").and_then(Node::as_str), Some("x"));
         assert_eq!((split.template, split.first_line), ("Hello\n", 4));
     }
@@ -99,7 +99,7 @@ mod tests {
             "\n---\na: 1\n---\n",
             "----\na: 1\n----\n",
         ] {
-            let split = split("a.md", text).expect(text);
+            let split = split_front_matter("a.md", text).expect(text);
             assert!(split.matter.is_none(), "{text}");
             assert_eq!((split.template, split.first_line), (text, 1));
         }
@@ -107,14 +107,15 @@ mod tests {
 
     #[test]
     fn broken_front_matter_is_an_error_in_its_file() {
-        let error = split("a.md", "---\nname: x\ntags: [a\n---\nHello\n").expect_err("is broken");
+        let error =
+            split_front_matter("a.md", "---\nname: x\ntags: [a\n---\nHello\n").expect_err("is broken");
         assert_eq!(error.place().map(|place| place.file.as_str()), Some("a.md"));
         assert!(error.place().is_some_and(|place| place.line >= 3), "{error:?}");
     }
 
     #[test]
     fn line_breaks_of_windows_are_fine() {
-        let split = split("a.md", "\u{feff}---\r\nname: x\r\n---\r\nHello").expect("reads");
+        let split = split_front_matter("a.md", "\u{feff}---\r\nname: x\r\n---\r\nHello").expect("reads");
         assert!(split.matter.is_some());
         assert_eq!((split.template, split.first_line), ("Hello", 4));
     }

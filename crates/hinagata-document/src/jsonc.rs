@@ -2,7 +2,7 @@
 
 use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _};
 
-use crate::{At, Cursor, Data, Node, Place, SyntaxProblem};
+use crate::{Cursor, Data, LineColumn, Node, Place, SyntaxProblem};
 
 /// Reads `text`, the content of `file`; a text without a value is null.
 ///
@@ -28,7 +28,7 @@ pub fn parse(file: &str, text: &str) -> Result<Node, SyntaxProblem> {
     let mut cursor = Cursor::new(text);
     let node = match &parsed.value {
         Some(value) => json_node(value, &mut cursor),
-        None => Ok(Node::new(At { line: 1, column: 1 }, Data::Null)),
+        None => Ok(Node::new(LineColumn { line: 1, column: 1 }, Data::Null)),
     };
     node.map_err(|(message, at)| (message, Some(Place::in_text(file, text, at))))
 }

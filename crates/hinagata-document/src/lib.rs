@@ -35,11 +35,11 @@ pub mod toml;
 pub mod yaml;
 
 pub use code::{Code, CodeSpec};
-pub use diagnostic::{Diagnostic, Severity, sorted};
-pub use digest::{Digest, Digester, NoDigest};
+pub use diagnostic::{Diagnostic, Severity, sort_diagnostics};
+pub use digest::{Digest, InvalidDigest, Sha256Digester};
 pub use error::{Error, Result};
-pub use fields::{Fields, shortened};
+pub use fields::{Fields, truncate_for_display};
 pub use node::{Data, Node};
-pub use number::long_number;
-pub use place::{At, Cursor, Place, SyntaxProblem};
+pub use number::warn_of_long_number;
+pub use place::{Cursor, LineColumn, Place, SyntaxProblem};
 pub use yaml::yaml_value;

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::place::At;
+use crate::place::LineColumn;
 
 /// A value and where it stands in its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
     /// Where it stands.
-    pub at: At,
+    pub at: LineColumn,
     /// The value.
     pub data: Data,
 }
@@ -32,7 +32,7 @@ pub enum Data {
 
 impl Node {
     /// A value at a place.
-    pub fn new(at: At, data: Data) -> Self {
+    pub fn new(at: LineColumn, data: Data) -> Self {
         Self { at, data }
     }
 
@@ -98,11 +98,11 @@ impl Node {
 
     /// A value of nowhere in particular, as a document of a store has it.
     pub fn from_value(value: &Value) -> Self {
-        Self::from_value_at(value, At::default())
+        Self::from_value_at(value, LineColumn::default())
     }
 
     /// A value that was made at `at`, with everything in it.
-    pub fn from_value_at(value: &Value, at: At) -> Self {
+    pub fn from_value_at(value: &Value, at: LineColumn) -> Self {
         let inner = |value: &Value| Self::from_value_at(value, at);
         let data = match value {
             Value::Null => Data::Null,

@@ -6,7 +6,7 @@ use crate::{Code, Error};
 
 /// That the variable `name` holds a number that is not what was written: JSON data has integers of 64 bits.
 #[must_use]
-pub fn long_number(name: &str, value: &Value) -> Option<Error> {
+pub fn warn_of_long_number(name: &str, value: &Value) -> Option<Error> {
     hinagata_value::has_long_number(value).then(|| {
         let message = format!(
             "`{name}` holds a number beyond 64 bits, which is a float here: digits of an integer of that length are lost"

@@ -22,7 +22,7 @@ impl Place {
     /// The place of byte `offset` in `text`, which is the content of `file`.
     #[must_use]
     pub fn in_text(file: &str, text: &str, offset: usize) -> Self {
-        let At { line, column } = At::of(text, offset);
+        let LineColumn { line, column } = LineColumn::at_offset(text, offset);
         Self { file: file.to_owned(), line, column, excerpt: excerpt(text, line) }
     }
 
@@ -51,16 +51,16 @@ impl fmt::Display for Place {
 
 /// Line and column, both from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct At {
+pub struct LineColumn {
     /// The line.
     pub line: u32,
     /// The column in characters; 0 when only the line is known.
     pub column: u32,
 }
 
-impl At {
+impl LineColumn {
     /// Where byte `offset` of `text` stands; offsets inside a character count as its start.
-    pub fn of(text: &str, offset: usize) -> Self {
+    pub fn at_offset(text: &str, offset: usize) -> Self {
         let before = &text.as_bytes()[..offset.min(text.len())];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let newlines = before.iter().filter(|&&byte| byte == b'\n').count();
@@ -76,24 +76,24 @@ impl At {
 pub struct Cursor<'a> {
     text: &'a str,
     offset: usize,
-    at: At,
+    at: LineColumn,
 }
 
 impl<'a> Cursor<'a> {
     /// A cursor at the start of `text`.
     pub fn new(text: &'a str) -> Self {
-        Self { text, offset: 0, at: At { line: 1, column: 1 } }
+        Self { text, offset: 0, at: LineColumn { line: 1, column: 1 } }
     }
 
     /// Where byte `offset` stands; cheap when offsets do not go back.
-    pub fn at(&mut self, offset: usize) -> At {
+    pub fn at(&mut self, offset: usize) -> LineColumn {
         let offset = offset.min(self.text.len());
         if offset < self.offset {
             *self = Self::new(self.text);
         }
         for &byte in &self.text.as_bytes()[self.offset..offset] {
             if byte == b'\n' {
-                self.at = At { line: self.at.line.saturating_add(1), column: 1 };
+                self.at = LineColumn { line: self.at.line.saturating_add(1), column: 1 };
             } else if byte & 0xc0 != 0x80 {
                 self.at.column = self.at.column.saturating_add(1);
             }
@@ -127,14 +127,14 @@ mod tests {
         let text = "a灯\nb\n\n台c";
         let mut cursor = Cursor::new(text);
         for (offset, _) in text.char_indices().chain([(1, 'x'), (text.len(), 'x')]) {
-            assert_eq!(cursor.at(offset), At::of(text, offset), "{offset}");
+            assert_eq!(cursor.at(offset), LineColumn::at_offset(text, offset), "{offset}");
         }
     }
 
     #[test]
     fn any_offset_has_a_place() {
         for offset in 0..20 {
-            let at = At::of("灯\r\n台", offset);
+            let at = LineColumn::at_offset("灯\r\n台", offset);
             assert!(at.line >= 1 && at.column >= 1, "{offset}");
         }
     }

@@ -6,13 +6,13 @@ use toml::{
     de::{DeTable, DeValue},
 };
 
-use crate::{At, Data, Node, Place, SyntaxProblem};
+use crate::{Data, LineColumn, Node, Place, SyntaxProblem};
 
 /// The content of `file`, or everything that keeps it from being read.
 pub fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
-        return Ok(Node::new(At { line: 1, column: 1 }, map(text, table.get_ref())));
+        return Ok(Node::new(LineColumn { line: 1, column: 1 }, map(text, table.get_ref())));
     }
     let problem = |error: &toml::de::Error| {
         let message = error.message().lines().next().unwrap_or("this is no TOML").to_owned();
@@ -22,7 +22,7 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
 }
 
 /// The value that `text` is in TOML; `None` when it is none.
-pub fn value(text: &str) -> Option<Value> {
+pub fn parse_value(text: &str) -> Option<Value> {
     Some(node(text, &DeValue::parse(text).ok()?).to_value())
 }
 
@@ -49,7 +49,7 @@ fn node(text: &str, value: &Spanned<DeValue<'_>>) -> Node {
         DeValue::Array(items) => Data::List(items.iter().map(|item| node(text, item)).collect()),
         DeValue::Table(table) => map(text, table),
     };
-    Node::new(At::of(text, value.span().start), data)
+    Node::new(LineColumn::at_offset(text, value.span().start), data)
 }
 
 /// A number that does not fit stays the text it is, which no type of number accepts.
@@ -87,6 +87,6 @@ mod tests {
     #[test]
     fn deep_nesting_is_an_error_and_no_overflow() {
         assert!(parse("t.toml", &format!("a = {}", "[".repeat(100_000))).is_err());
-        assert_eq!(value(&"[".repeat(100_000)), None);
+        assert_eq!(parse_value(&"[".repeat(100_000)), None);
     }
 }

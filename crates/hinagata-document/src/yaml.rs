@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::Number;
 use serde_saphyr::{Options, Spanned};
 
-use crate::{At, Data, Error, Node, Place, Result};
+use crate::{Data, Error, LineColumn, Node, Place, Result};
 
 /// Reads `text`, one document of YAML 1.2, which starts on line `first_line` of `file`, whose whole content is `whole`.
 ///
@@ -14,7 +14,7 @@ use crate::{At, Data, Error, Node, Place, Result};
 pub fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Result<Node> {
     let Located(node) = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
         let error = error.without_snippet();
-        let at = error.location().map_or(At { line: 1, column: 0 }, at);
+        let at = error.location().map_or(LineColumn { line: 1, column: 0 }, at);
         // What an author can do nothing about is left out.
         let message = error.to_string().replace(", set DuplicateKeyPolicy in Options if acceptable", "");
         Error::definition("syntax", format!("not valid YAML: {}", first_line_of(&message)))
@@ -49,9 +49,9 @@ fn options() -> Options {
     }
 }
 
-fn at(place: serde_saphyr::Location) -> At {
+fn at(place: serde_saphyr::Location) -> LineColumn {
     let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
-    At { line: number(place.line()).max(1), column: number(place.column()) }
+    LineColumn { line: number(place.line()).max(1), column: number(place.column()) }
 }
 
 fn first_line_of(text: &str) -> &str {

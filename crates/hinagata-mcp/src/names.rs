@@ -12,7 +12,7 @@ pub(crate) fn public_name(id: &str) -> String {
     if (1..=MAX_NAME_LENGTH).contains(&id.len()) && id.bytes().all(plain) {
         return id.to_owned();
     }
-    format!("p-{}", &Digest::of(id.as_bytes()).to_string()[..8])
+    format!("p-{}", &Digest::sha256(id.as_bytes()).to_string()[..8])
 }
 
 /// Splits `name@version`.

@@ -102,7 +102,7 @@ impl Access {
     pub(crate) fn new(keys: Vec<Key>, token: &str) -> Self {
         let open = keys.is_empty();
         let names = WITHOUT_KEY.map(Arc::from);
-        Self { keys, token: Digest::of(token.as_bytes()), open, names }
+        Self { keys, token: Digest::sha256(token.as_bytes()), open, names }
     }
 
     /// Whether the settings have keys.
@@ -309,7 +309,7 @@ mod tests {
     }
 
     fn hash(text: &str) -> String {
-        Digest::of(text.as_bytes()).to_string()
+        Digest::sha256(text.as_bytes()).to_string()
     }
 
     #[test]

@@ -182,7 +182,7 @@ impl Documents {
                     // Tools are checked by their caller.
                     let doubt = match kind {
                         StoreKind::Extension => check_shape(kind, &id, value).err(),
-                        StoreKind::Environ => hinagata::long_number(&id, value),
+                        StoreKind::Environ => hinagata::warn_of_long_number(&id, value),
                         _ => None,
                     };
                     let warning = |error| Diagnostic::warning(format!("store:{key}"), about(error));

@@ -92,7 +92,7 @@ pub struct WorkspaceState {
 
 /// The name under which something is kept that may be called anything.
 pub fn key(bytes: &[u8]) -> String {
-    Digest::of(bytes).to_string()
+    Digest::sha256(bytes).to_string()
 }
 
 /// The path without links; as it is written where it leads nowhere.

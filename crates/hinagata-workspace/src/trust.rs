@@ -155,7 +155,7 @@ fn key(root: &Path) -> String {
 }
 
 fn digest(settings: Option<&str>) -> Option<Digest> {
-    settings.map(|text| Digest::of(text.as_bytes()))
+    settings.map(|text| Digest::sha256(text.as_bytes()))
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ pub use hinagata_catalog::{
     store,
 };
 pub use hinagata_document::{
-    Code, CodeSpec, Diagnostic, Digest, Error, NoDigest, Place, Result, Severity, long_number,
+    Code, CodeSpec, Diagnostic, Digest, Error, InvalidDigest, Place, Result, Severity, warn_of_long_number,
 };
 pub use hinagata_module as module;
 #[cfg(feature = "watch")]

@@ -172,7 +172,7 @@ fn template_in(index: &Index, name: &str) -> Result<Option<FoundTemplate>> {
 }
 
 fn plain(path: String, name: &str, text: &str) -> Result<TemplateText> {
-    let split = front_matter::split(&path, text)?;
+    let split = front_matter::split_front_matter(&path, text)?;
     let declared = split.matter.as_ref().and_then(|matter| matter.get("engine")?.as_str().map(str::to_owned));
     let engine = match declared.as_deref() {
         Some("go") => Language::Go,

@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use hinagata_document::{Code, Diagnostic, Error, Result, sorted};
+use hinagata_document::{Code, Diagnostic, Error, Result, sort_diagnostics};
 use hinagata_workspace::{
     Directory,
     layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
@@ -418,7 +418,7 @@ impl Catalog {
         all.extend(self.namespace_conflicts());
         all.extend(self.0.stored.iter().cloned());
         all.extend(self.store().into_iter().flat_map(|store| store.diagnostics.iter().cloned()));
-        sorted(all)
+        sort_diagnostics(all)
     }
 
     /// Reads every prompt and tells all that is wrong in the workspace.
@@ -448,7 +448,7 @@ impl Catalog {
                 }
             }
         }
-        sorted(all)
+        sort_diagnostics(all)
     }
 }
 

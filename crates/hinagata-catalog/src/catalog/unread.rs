@@ -52,7 +52,7 @@ impl Catalog {
     /// That recorded choices do not count; told already where the directory that they are in cannot be read.
     fn resolution_problem(&self, problem: Option<&Error>) -> Option<Diagnostic> {
         let file = format!("{SHARED_PROMPTS}/{}", resolution::FILE);
-        let error = problem.filter(|_| self.unread_prompts().is_none())?.clone().reworded(|message| {
+        let error = problem.filter(|_| self.unread_prompts().is_none())?.clone().map_message(|message| {
             format!("{file} cannot be used, so what it decides does not count: {message}")
         });
         Some(Diagnostic::warning(file, error))
@@ -98,11 +98,11 @@ impl Catalog {
         let error = error.with("unread", listed);
         match left_out.first() {
             Some(link) => {
-                let error = error.reworded(|message| format!("{message}: {}", link.error.message()));
+                let error = error.map_message(|message| format!("{message}: {}", link.error.message()));
                 link.error.hint().into_iter().fold(error, Error::with_hint)
             }
             None => {
-                let error = error.reworded(|message| {
+                let error = error.map_message(|message| {
                     format!("{message}, but `{}` cannot be read and may hold it", place(first))
                 });
                 error.with_hint("`hina doctor` tells what is wrong with it")

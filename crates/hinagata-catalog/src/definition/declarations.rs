@@ -7,7 +7,7 @@
 //! | `{properties: {...}, required: [...]}` | JSON Schema |
 //! | `{name: string, "age?": integer, other: {type, default}}` | short forms of front matter |
 
-use hinagata_document::{At, Data, Fields, Node, shortened};
+use hinagata_document::{Data, Fields, LineColumn, Node, truncate_for_display};
 use serde_json::{Map, Value, json};
 
 use super::parameter::{Class, Origin, Parameter, Parameters, Proposals, ValueType};
@@ -82,7 +82,7 @@ fn joined(fields: &mut Fields<'_>, field: &str, declared: Vec<Parameter>) -> Par
                 let message = format!("`{}` is declared twice in `{field}`", parameter.name);
                 match parameter.place {
                     Some(place) => fields.problem_at(field, place, message),
-                    None => fields.problem(field, &Node::new(At::default(), Data::Null), message),
+                    None => fields.problem(field, &Node::new(LineColumn::default(), Data::Null), message),
                 }
                 first
             }
@@ -131,7 +131,7 @@ fn list(fields: &mut Fields<'_>, field: &str, items: &[Node], class: Option<Clas
 fn warn_of_unknown_fields(fields: &mut Fields<'_>, path: &str, node: &Node) {
     for (key, value) in node.as_map().unwrap_or_default() {
         if !FIELDS.contains(&key.as_str()) {
-            let message = format!("a variable has no `{}`, so it does nothing", shortened(key));
+            let message = format!("a variable has no `{}`, so it does nothing", truncate_for_display(key));
             fields.warn_of_unknown(&format!("{path}.{key}"), value, (key, &message), &FIELDS);
         }
     }

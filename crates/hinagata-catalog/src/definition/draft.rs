@@ -1,6 +1,6 @@
 //! What one file says about a prompt, before all files are laid over each other.
 
-use hinagata_document::{Data, Error, Fields, Node, Place, shortened};
+use hinagata_document::{Data, Error, Fields, Node, Place, truncate_for_display};
 use hinagata_template::Language;
 use serde_json::{Map, Number, Value};
 
@@ -126,7 +126,7 @@ impl Draft {
             "undefined" => {
                 self.undefined = fields.one_of(key, node, &UndefinedMode::NAMES, UndefinedMode::from_name);
             }
-            "on_error" => self.on_error = fields.one_of(key, node, &OnError::NAMES, OnError::named),
+            "on_error" => self.on_error = fields.one_of(key, node, &OnError::NAMES, OnError::from_name),
             "inputs" | "variables" | "parameters" => {
                 self.parameters = declarations::variables(fields, key, node);
             }
@@ -143,7 +143,7 @@ impl Draft {
             "metadata" => self.read_metadata(fields, node),
             _ => {
                 self.unknown.insert(key.to_owned(), node.to_value());
-                fields.warn_of_slip(key, node, key, &KEYS);
+                fields.warn_of_typo(key, node, key, &KEYS);
             }
         }
     }
@@ -258,7 +258,7 @@ fn set_permission(
         permissions.set(name, allowed);
         return;
     }
-    let message = format!("there is no permission `{}`, so it grants nothing", shortened(name));
+    let message = format!("there is no permission `{}`, so it grants nothing", truncate_for_display(name));
     fields.warn_of_unknown("permissions", node, (name, &message), &Permissions::NAMES);
 }
 
@@ -272,7 +272,8 @@ pub(crate) fn limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> OwnLi
             "max_output_size" => limits.max_output_size = whole_number(fields, &path, value),
             _ => {
                 limits.other.insert(name.clone(), value.to_value());
-                let message = format!("there is no limit `{}`, so it bounds nothing", shortened(name));
+                let message =
+                    format!("there is no limit `{}`, so it bounds nothing", truncate_for_display(name));
                 fields.warn_of_unknown(&path, value, (name, &message), &OwnLimits::NAMES);
             }
         }

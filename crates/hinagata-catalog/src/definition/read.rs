@@ -209,7 +209,7 @@ impl Reader<'_> {
         }
         draft.warnings = fields.take_warnings();
         fields.finish()?;
-        let place = |at: hinagata_document::At| Place::at_line(&file, &text, at.line, at.column);
+        let place = |at: hinagata_document::LineColumn| Place::at_line(&file, &text, at.line, at.column);
         let needs_loading = module.computed.iter().map(|(name, at)| (*name, place(*at))).collect();
         let hooks = Hooks {
             pre_render: module.pre_render,
@@ -296,7 +296,7 @@ impl Reader<'_> {
     /// A template file: its front matter lies below what the other files say.
     fn template(&mut self, draft: &mut Draft, name: &str, text: &str) -> Result<Body> {
         let file = self.path(name);
-        let split = front_matter::split(&file, text)?;
+        let split = front_matter::split_front_matter(&file, text)?;
         if let Some(matter) = &split.matter {
             let mut fields = Fields::new(&file, text);
             let mut below = draft::read(&mut fields, matter);

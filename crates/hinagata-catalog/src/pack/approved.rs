@@ -47,7 +47,7 @@ impl ApprovedCopy {
             _ => self.hides(path).with_source(error),
         });
         let (bytes, stamp) = read?.ok_or_else(|| self.lacks(path))?;
-        if Digest::of(&bytes) == *approved { Ok((bytes, stamp)) } else { Err(self.differs(path)) }
+        if Digest::sha256(&bytes) == *approved { Ok((bytes, stamp)) } else { Err(self.differs(path)) }
     }
 
     pub(super) fn stamp(&self, path: &str) -> Option<Stamp> {

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use hinagata_document::{Code, Digest, Digester, Error, Result};
+use hinagata_document::{Code, Digest, Error, Result, Sha256Digester};
 use hinagata_workspace::{
     Directory,
     layout::PACKS,
@@ -44,7 +44,7 @@ impl Copy {
             if path == "pack.json" {
                 manifest = Some(read_manifest(pack, &bytes)?);
             }
-            files.insert(path, Digest::of(&bytes));
+            files.insert(path, Digest::sha256(&bytes));
         }
         let no_manifest = || Error::definition("no_manifest", format!("the pack `{pack}` has no pack.json"));
         Ok(Self { content: content(&files), files, manifest: manifest.ok_or_else(no_manifest)? })
@@ -110,7 +110,7 @@ pub fn refusal(pack: &PackId, refused: &Refused) -> Error {
 pub fn content_of(directory: &Directory, walked: &Walked) -> Option<Digest> {
     let digest = |path: &String| {
         let (bytes, _) = directory.bytes(path, PackLimits::DEFAULT.file).ok()??;
-        Some((path.clone(), Digest::of(&bytes)))
+        Some((path.clone(), Digest::sha256(&bytes)))
     };
     let files: Option<BTreeMap<String, Digest>> = walked.files.keys().map(digest).collect();
     files.filter(|_| walked.refused.is_empty()).map(|files| content(&files))
@@ -118,7 +118,7 @@ pub fn content_of(directory: &Directory, walked: &Walked) -> Option<Digest> {
 
 /// The SHA-256 of all files together: of the lines `SHA-256 path` in the order of paths.
 fn content(files: &BTreeMap<String, Digest>) -> Digest {
-    let mut digester = Digester::default();
+    let mut digester = Sha256Digester::default();
     for (path, digest) in files {
         digester.add(format!("{digest} {path}\n").as_bytes());
     }

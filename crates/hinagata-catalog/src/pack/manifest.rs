@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use hinagata_document::{Error, Fields, Node, Result, json, shortened};
+use hinagata_document::{Error, Fields, Node, Result, json, truncate_for_display};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -164,7 +164,7 @@ impl Manifest {
                         "tools" => self.replaces.tools = names,
                         "flows" => self.replaces.flows = names,
                         _ => {
-                            let message = format!("nobody can replace `{}`", shortened(what));
+                            let message = format!("nobody can replace `{}`", truncate_for_display(what));
                             fields.warn_of_unknown("replaces", value, (what, &message), &REPLACEABLE);
                         }
                     }
@@ -172,7 +172,7 @@ impl Manifest {
             }
             _ => {
                 self.unknown.insert(key.to_owned(), node.to_value());
-                fields.warn_of_slip(key, node, key, &KEYS);
+                fields.warn_of_typo(key, node, key, &KEYS);
             }
         }
     }
@@ -207,7 +207,7 @@ fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Provid
     let others = node.as_map().unwrap_or_default().iter().filter(|(key, _)| !known.contains(&key.as_str()));
     let others = others.inspect(|(key, value)| {
         let told = fields.warning_count();
-        fields.warn_of_slip(&path, value, key, &["file", "namespace", "description", "permissions"]);
+        fields.warn_of_typo(&path, value, key, &["file", "namespace", "description", "permissions"]);
         // Permissions may deny what a provider has otherwise.
         if !hinagata_value::close_names(key, ["permissions"]).is_empty() {
             fields.refuse_warnings(told);

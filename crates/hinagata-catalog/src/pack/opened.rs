@@ -108,7 +108,7 @@ impl Pack {
     pub(crate) fn undecided(&self) -> Option<Error> {
         let pack = &self.id;
         let error = self.seal.undecided()?.with("pack_id", pack.as_str());
-        Some(error.reworded(|message| {
+        Some(error.map_message(|message| {
             format!(
                 "nothing of the pack `{pack}` is used, as what was decided about it cannot be read: {message}"
             )

@@ -42,7 +42,7 @@ const EXAMPLES: &str = "Examples:
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let key = new_secret()?;
-    let hash = format!("sha256:{}", Digest::of(key.as_bytes()));
+    let hash = format!("sha256:{}", Digest::sha256(key.as_bytes()));
     let Arguments { name, scopes, prompts, environs } = arguments;
     if Format::from_globals(globals) == Format::Json {
         return output::print_json(&json!({

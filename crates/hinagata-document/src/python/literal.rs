@@ -2,24 +2,24 @@
 
 use serde_json::Number;
 
-use super::strings::{self, Untold};
+use super::strings::{self, NotLiteral};
 use super::tokens::{Kind, Token};
-use crate::{At, Cursor, Data, Node};
+use crate::{Cursor, Data, LineColumn, Node};
 
 /// Containers inside each other.
 const DEPTH: usize = 64;
 
-/// Why tokens are no literal.
+/// Why tokens are not a literal.
 #[derive(Debug)]
-pub enum Failure {
+pub enum LiteralError {
     /// Only running the file tells the value; what stands at this offset has to be computed.
-    NotLiteral(usize),
-    /// It is written wrongly.
-    Wrong(String, usize),
+    Computed(usize),
+    /// It is invalid.
+    Invalid(String, usize),
 }
 
 /// The value of `tokens`, all of them.
-pub fn parse<'a>(text: &'a str, tokens: &'a [Token], cursor: &mut Cursor<'a>) -> Result<Node, Failure> {
+pub fn parse<'a>(text: &'a str, tokens: &'a [Token], cursor: &mut Cursor<'a>) -> Result<Node, LiteralError> {
     let mut reader = Reader { text, tokens, at: 0, cursor };
     let first = reader.value(0)?;
     // `A = 1, 2` is a tuple.
@@ -29,7 +29,7 @@ pub fn parse<'a>(text: &'a str, tokens: &'a [Token], cursor: &mut Cursor<'a>) ->
     };
     match reader.tokens.get(reader.at) {
         None => Ok(node),
-        Some(token) => Err(Failure::NotLiteral(token.start)),
+        Some(token) => Err(LiteralError::Computed(token.start)),
     }
 }
 
@@ -57,14 +57,14 @@ impl<'a> Reader<'a, '_> {
         found
     }
 
-    fn computed<T>(&self) -> Result<T, Failure> {
-        Err(Failure::NotLiteral(self.offset()))
+    fn computed<T>(&self) -> Result<T, LiteralError> {
+        Err(LiteralError::Computed(self.offset()))
     }
 
-    fn value(&mut self, depth: usize) -> Result<Node, Failure> {
+    fn value(&mut self, depth: usize) -> Result<Node, LiteralError> {
         let Some(&token) = self.tokens.get(self.at) else { return self.computed() };
         if depth > DEPTH {
-            return Err(Failure::Wrong(
+            return Err(LiteralError::Invalid(
                 format!("more than {DEPTH} containers inside each other"),
                 token.start,
             ));
@@ -86,7 +86,7 @@ impl<'a> Reader<'a, '_> {
         Ok(Node::new(at, data))
     }
 
-    fn name(&mut self) -> Result<Data, Failure> {
+    fn name(&mut self) -> Result<Data, LiteralError> {
         let data = match self.peek() {
             "True" => Data::Bool(true),
             "False" => Data::Bool(false),
@@ -98,20 +98,22 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// One string, or several that follow each other.
-    fn strings(&mut self) -> Result<String, Failure> {
+    fn strings(&mut self) -> Result<String, LiteralError> {
         let mut result = String::new();
         while let Some(token) = self.tokens.get(self.at).filter(|token| token.kind == Kind::String) {
             match strings::text(token.text(self.text)) {
                 Ok(text) => result.push_str(&text),
-                Err(Untold::NotLiteral) => return Err(Failure::NotLiteral(token.start)),
-                Err(Untold::Wrong(message)) => return Err(Failure::Wrong(message.to_owned(), token.start)),
+                Err(NotLiteral::Computed) => return Err(LiteralError::Computed(token.start)),
+                Err(NotLiteral::Invalid(message)) => {
+                    return Err(LiteralError::Invalid(message.to_owned(), token.start));
+                }
             }
             self.at += 1;
         }
         Ok(result)
     }
 
-    fn signed(&mut self, negative: bool) -> Result<Data, Failure> {
+    fn signed(&mut self, negative: bool) -> Result<Data, LiteralError> {
         self.at += 1;
         match self.tokens.get(self.at) {
             Some(token) if token.kind == Kind::Number => Ok(Data::Number(self.number(negative)?)),
@@ -119,15 +121,15 @@ impl<'a> Reader<'a, '_> {
         }
     }
 
-    fn number(&mut self, negative: bool) -> Result<Number, Failure> {
+    fn number(&mut self, negative: bool) -> Result<Number, LiteralError> {
         let token = self.peek();
-        let number = number(token, negative).ok_or(Failure::NotLiteral(self.offset()))?;
+        let number = number(token, negative).ok_or(LiteralError::Computed(self.offset()))?;
         self.at += 1;
         Ok(number)
     }
 
     /// `()`, `(value)` and tuples.
-    fn parentheses(&mut self, at: At, depth: usize) -> Result<Node, Failure> {
+    fn parentheses(&mut self, at: LineColumn, depth: usize) -> Result<Node, LiteralError> {
         let (mut items, commas) = self.items("(", ")", depth)?;
         if items.len() == 1 && !commas {
             return Ok(items.remove(0));
@@ -136,7 +138,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// Values between brackets, and whether there was a comma.
-    fn items(&mut self, open: &str, close: &str, depth: usize) -> Result<(Vec<Node>, bool), Failure> {
+    fn items(&mut self, open: &str, close: &str, depth: usize) -> Result<(Vec<Node>, bool), LiteralError> {
         self.take(open);
         let (mut items, mut commas) = (Vec::new(), false);
         while !self.take(close) {
@@ -150,7 +152,7 @@ impl<'a> Reader<'a, '_> {
         Ok((items, commas))
     }
 
-    fn bare_tuple(&mut self, first: Node) -> Result<Node, Failure> {
+    fn bare_tuple(&mut self, first: Node) -> Result<Node, LiteralError> {
         let at = first.at;
         let mut items = vec![first];
         while self.take(",") && self.at < self.tokens.len() {
@@ -160,7 +162,7 @@ impl<'a> Reader<'a, '_> {
     }
 
     /// A dict with strings as keys. A key that comes again replaces the value, as in Python.
-    fn braces(&mut self, depth: usize) -> Result<Data, Failure> {
+    fn braces(&mut self, depth: usize) -> Result<Data, LiteralError> {
         self.take("{");
         let mut entries: Vec<(String, Node)> = Vec::new();
         let mut places = std::collections::HashMap::new();

@@ -1,23 +1,23 @@
 //! The text that a string of Python stands for.
 
-/// Why a string has no text that could be told.
-pub(super) enum Untold {
+/// Why the text of a string is not known.
+pub(super) enum NotLiteral {
     /// It is computed when the file runs, or made of bytes.
-    NotLiteral,
-    /// It is written wrongly.
-    Wrong(&'static str),
+    Computed,
+    /// It is invalid.
+    Invalid(&'static str),
 }
 
 /// The text of a string literal with its prefix and quotes.
-pub(super) fn text(literal: &str) -> Result<String, Untold> {
-    let quotes = literal.find(['"', '\'']).ok_or(Untold::NotLiteral)?;
+pub(super) fn text(literal: &str) -> Result<String, NotLiteral> {
+    let quotes = literal.find(['"', '\'']).ok_or(NotLiteral::Computed)?;
     let (prefix, quoted) = literal.split_at(quotes);
     let prefix = prefix.to_ascii_lowercase();
     if prefix.contains(['b', 'f', 't']) {
-        return Err(Untold::NotLiteral);
+        return Err(NotLiteral::Computed);
     }
     let width = if quoted.len() >= 6 && is_triple(quoted) { 3 } else { 1 };
-    let inner = quoted.get(width..quoted.len() - width).ok_or(Untold::NotLiteral)?;
+    let inner = quoted.get(width..quoted.len() - width).ok_or(NotLiteral::Computed)?;
     // Python reads every line break of a source as `\n`.
     let inner = inner.replace("\r\n", "\n").replace('\r', "\n");
     if prefix.contains('r') { Ok(inner) } else { unescape(&inner) }
@@ -27,7 +27,7 @@ fn is_triple(quoted: &str) -> bool {
     quoted.starts_with("\"\"\"") || quoted.starts_with("'''")
 }
 
-fn unescape(text: &str) -> Result<String, Untold> {
+fn unescape(text: &str) -> Result<String, NotLiteral> {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
@@ -39,7 +39,7 @@ fn unescape(text: &str) -> Result<String, Untold> {
 }
 
 /// Reads one escape after its backslash and returns what follows.
-fn escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, Untold> {
+fn escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, NotLiteral> {
     let Some(character) = after.chars().next() else {
         result.push('\\');
         return Ok(after);
@@ -60,7 +60,7 @@ fn escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, Untold> {
         'u' => return hexadecimal(rest, 4, result),
         'U' => return hexadecimal(rest, 8, result),
         // Names of characters are a table of their own.
-        'N' => return Err(Untold::NotLiteral),
+        'N' => return Err(NotLiteral::Computed),
         // Python keeps the backslash before anything else.
         other => {
             result.push('\\');
@@ -71,26 +71,26 @@ fn escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, Untold> {
     Ok(rest)
 }
 
-fn octal<'a>(text: &'a str, result: &mut String) -> Result<&'a str, Untold> {
+fn octal<'a>(text: &'a str, result: &mut String) -> Result<&'a str, NotLiteral> {
     let length = text.bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
     let (digits, rest) = text.split_at(length);
     push_code(u32::from_str_radix(digits, 8).ok(), result)?;
     Ok(rest)
 }
 
-fn hexadecimal<'a>(text: &'a str, length: usize, result: &mut String) -> Result<&'a str, Untold> {
+fn hexadecimal<'a>(text: &'a str, length: usize, result: &mut String) -> Result<&'a str, NotLiteral> {
     let digits = text.get(..length).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    let digits = digits.ok_or(Untold::Wrong("an escape has too few digits"))?;
+    let digits = digits.ok_or(NotLiteral::Invalid("an escape has too few digits"))?;
     push_code(u32::from_str_radix(digits, 16).ok(), result)?;
     Ok(&text[length..])
 }
 
-fn push_code(code: Option<u32>, result: &mut String) -> Result<(), Untold> {
-    let code = code.ok_or(Untold::Wrong("an escape is no character"))?;
+fn push_code(code: Option<u32>, result: &mut String) -> Result<(), NotLiteral> {
+    let code = code.ok_or(NotLiteral::Invalid("an escape is no character"))?;
     // Half of a pair has no meaning in a text of ours.
     if (0xd800..0xe000).contains(&code) {
-        return Err(Untold::NotLiteral);
+        return Err(NotLiteral::Computed);
     }
-    result.push(char::from_u32(code).ok_or(Untold::Wrong("an escape is no character"))?);
+    result.push(char::from_u32(code).ok_or(NotLiteral::Invalid("an escape is no character"))?);
     Ok(())
 }

@@ -60,7 +60,7 @@ pub struct Problem {
 const STRING_DEPTH: usize = 16;
 
 /// The logical lines of `source`.
-pub fn lines(source: &str) -> Result<Vec<Line>, Problem> {
+pub fn split_lines(source: &str) -> Result<Vec<Line>, Problem> {
     let mut scanner = Scanner {
         source: source.as_bytes(),
         text: source,

@@ -164,7 +164,7 @@ impl Pool {
     ) -> Result<Value, Failure> {
         let purpose = WorkerPurpose {
             file: job.root.join(job.file),
-            source: Digest::of(job.source.as_bytes()),
+            source: Digest::sha256(job.source.as_bytes()),
             policy,
         };
         let policy = &purpose.policy;

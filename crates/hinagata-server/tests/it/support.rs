@@ -108,7 +108,7 @@ impl Setup {
     pub(crate) fn keys(self, keys: &[KeyOf<'_>]) -> Self {
         let mut text = String::new();
         for (name, scopes, prompts) in keys {
-            let hash = hinagata::Digest::of(format!("key-{name}").as_bytes());
+            let hash = hinagata::Digest::sha256(format!("key-{name}").as_bytes());
             text.push_str(&format!(
                 "[[keys]]\nname = \"{name}\"\nhash = \"sha256:{hash}\"\nscopes = {}\n",
                 json!(scopes)

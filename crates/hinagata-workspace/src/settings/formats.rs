@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use hinagata_document::{At, Data, Error, Node, Place, Result, SyntaxProblem, jsonc, toml, yaml};
+use hinagata_document::{Data, Error, LineColumn, Node, Place, Result, SyntaxProblem, jsonc, toml, yaml};
 use serde_json::Value;
 
 use super::{
@@ -93,7 +93,7 @@ fn follow(
 }
 
 /// The files that `file` extends, as paths from the workspace root.
-fn extended(file: &SettingsFile, node: &Node) -> Result<Vec<(String, At)>> {
+fn extended(file: &SettingsFile, node: &Node) -> Result<Vec<(String, LineColumn)>> {
     let Some(extends) = node.get("extends").filter(|extends| !extends.is_null()) else {
         return Ok(Vec::new());
     };
@@ -232,7 +232,7 @@ pub fn place_in_config(path: &Path, setting: &str) -> Option<Place> {
 }
 
 /// How many steps of the way to `setting` there are, and where they end.
-fn reached(root: &Node, setting: &str) -> (usize, At) {
+fn reached(root: &Node, setting: &str) -> (usize, LineColumn) {
     let (mut node, mut depth) = (root, 0);
     for step in setting.split(['.', '[']).map(|step| step.trim_end_matches(']')) {
         let next = match (node.as_list(), node.as_map()) {

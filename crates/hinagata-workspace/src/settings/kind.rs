@@ -117,7 +117,7 @@ impl Kind {
             }
             Self::Bytes => bytes(text).map(Value::from).ok_or_else(|| self.no(text)),
             Self::Time => seconds(text).map(seconds_value).ok_or_else(|| self.no(text)),
-            Self::Any => Ok(toml::value(text).unwrap_or_else(|| text.into())),
+            Self::Any => Ok(toml::parse_value(text).unwrap_or_else(|| text.into())),
         }
     }
 

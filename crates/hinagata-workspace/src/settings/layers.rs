@@ -344,8 +344,8 @@ pub(super) fn all_as_one(errors: &[Error]) -> Option<Error> {
     let problems: Vec<Value> = errors.iter().map(problem).collect();
     let told = match errors.len() {
         1 => first,
-        2 => first.reworded(|message| format!("{message}, and 1 more problem")),
-        count => first.reworded(|message| format!("{message}, and {} more problems", count - 1)),
+        2 => first.map_message(|message| format!("{message}, and 1 more problem")),
+        count => first.map_message(|message| format!("{message}, and {} more problems", count - 1)),
     };
     Some(told.with("problems", problems))
 }

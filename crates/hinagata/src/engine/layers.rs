@@ -280,7 +280,7 @@ impl<'a> Layers<'a> {
     /// Warnings about numbers that lost digits.
     pub(super) fn long_numbers(&self) -> Vec<Warning> {
         let warning = |(name, value): (&String, &Value)| {
-            long_number(name, value).map(|error| Warning::new(name.as_str(), error))
+            warn_of_long_number(name, value).map(|error| Warning::new(name.as_str(), error))
         };
         let passed = |entry: &&LayerEntry<'_>| !matches!(entry.origin, Origin::Reserved);
         let maps = self.visible_entries().filter(passed).filter_map(|entry| match &entry.values {

@@ -72,7 +72,7 @@ fn source_to_run(definition: &Definition) -> Option<&Arc<str>> {
 /// The cache key. A file can read the files beside it, so its path and the approved content of its pack are included.
 fn key(entry: &Entry, source: &str) -> Digest {
     let approved = entry.approved_content().map(|content| content.to_string()).unwrap_or_default();
-    Digest::of(format!("{}\0{approved}\0{source}", entry.source()).as_bytes())
+    Digest::sha256(format!("{}\0{approved}\0{source}", entry.source()).as_bytes())
 }
 
 /// Completes a definition with the constants of its file.

@@ -217,7 +217,7 @@ impl Rendered {
     pub fn hash(&self) -> String {
         let mut text = String::new();
         canonical(&self.body.to_json(), &mut text);
-        Digest::of(text.as_bytes()).to_string()
+        Digest::sha256(text.as_bytes()).to_string()
     }
 
     /// The SHA-256 of all files that the prompt was read from.
@@ -230,7 +230,7 @@ impl Rendered {
                 let _ = writeln!(all, "{} {}", file.file, file.text.len());
                 all.push_str(&file.text);
             }
-            Digest::of(all.as_bytes()).to_string()
+            Digest::sha256(all.as_bytes()).to_string()
         })
     }
 

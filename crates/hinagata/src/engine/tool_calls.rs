@@ -155,7 +155,7 @@ impl<'c> ToolCalls<'c> {
         };
         match self.on_error.unwrap_or(tool.on_error) {
             OnError::Default => {
-                let told = error.reworded(|message| format!("the tool `{}` failed: {message}", tool.id));
+                let told = error.map_message(|message| format!("the tool `{}` failed: {message}", tool.id));
                 warnings.push(Warning::new(format!("tool {}", tool.id), told));
                 Ok(tool.fallback.clone())
             }

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use hinagata_document::{
-    At, Cursor, Error, Node, Place, Result,
+    Cursor, Error, LineColumn, Node, Place, Result,
     python::{
         literal,
         tokens::{self, Kind, Line, Token},
@@ -28,7 +28,7 @@ pub(crate) struct Module {
     /// Constants that are literals.
     pub(crate) constants: BTreeMap<&'static str, Node>,
     /// Constants that only running the file can tell, with where.
-    pub(crate) computed: BTreeMap<&'static str, At>,
+    pub(crate) computed: BTreeMap<&'static str, LineColumn>,
     pub(crate) pre_render: Option<Hook>,
     pub(crate) post_render: Option<Hook>,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Module {
 /// Reads `text`, the content of `file`.
 pub(crate) fn read(file: &str, text: &str) -> Result<Module> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let lines = tokens::lines(text).map_err(|problem| {
+    let lines = tokens::split_lines(text).map_err(|problem| {
         Error::definition("syntax", format!("not valid Python: {}", problem.message)).at(Place::in_text(
             file,
             text,
@@ -101,8 +101,8 @@ impl Module {
                 self.computed.remove(constant);
                 self.constants.insert(constant, node);
             }
-            Err(literal::Failure::NotLiteral(offset)) => self.compute(constant, cursor.at(offset)),
-            Err(literal::Failure::Wrong(message, offset)) => {
+            Err(literal::LiteralError::Computed(offset)) => self.compute(constant, cursor.at(offset)),
+            Err(literal::LiteralError::Invalid(message, offset)) => {
                 return Err(
                     Error::definition("syntax", format!("{message} in `{constant}`")).at(place(offset))
                 );
@@ -125,7 +125,7 @@ impl Module {
         }
     }
 
-    fn compute(&mut self, constant: &'static str, at: At) {
+    fn compute(&mut self, constant: &'static str, at: LineColumn) {
         self.constants.remove(constant);
         self.computed.insert(constant, at);
     }

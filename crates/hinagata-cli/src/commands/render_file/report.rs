@@ -59,7 +59,7 @@ impl Outcome {
     /// The same, with what is to be said about the variables.
     pub(super) fn with_variables(mut self, variables: &Json) -> Self {
         let all = variables.as_object().into_iter().flatten();
-        let lost = all.filter_map(|(name, value)| hinagata::long_number(name, value));
+        let lost = all.filter_map(|(name, value)| hinagata::warn_of_long_number(name, value));
         self.warnings.extend(lost.map(|error| error.message().to_owned()));
         self
     }
