@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
 use hinagata_document::{Diagnostic, Error, Node, Place, Result, json};
 use hinagata_workspace::{
-    utc,
+    format_utc,
     write::{Readers, Writer},
 };
 use serde_json::{Map, Value, json};
@@ -192,7 +192,7 @@ fn record_key(
         }
     }
     if let Some(previous) = previous {
-        let line = json!({"prompt_id": new, "replaced_at": utc(now), "resolution": previous});
+        let line = json!({"prompt_id": new, "replaced_at": format_utc(now), "resolution": previous});
         writer.append_line(HISTORY, &line.to_string()).map_err(told)?;
     }
     writer.replace_json(FILE, &all).map_err(told)

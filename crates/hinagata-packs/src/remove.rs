@@ -6,7 +6,7 @@ use hinagata_catalog::{PackId, PromptId};
 use hinagata_document::Result;
 use hinagata_workspace::{
     layout::PACKS,
-    write::{Readers, Writer, directory_beneath, failed, sync_directory},
+    write::{Readers, Writer, directory_beneath, io_error, sync_directory},
 };
 use serde::Serialize;
 
@@ -40,7 +40,7 @@ impl Packs {
         let directory = directory_beneath(self.catalog.root(), PACKS)?;
         let writer = Writer::lock(&directory, LOCK, Readers::AsUsual)?;
         let place = directory.join(id.as_str());
-        remove_directory(&writer, &place).map_err(|error| failed("removed", &place, error))?;
+        remove_directory(&writer, &place).map_err(|error| io_error("removed", &place, error))?;
         self.catalog = self.catalog.reload();
         Ok(Removed { pack_id: id, resolutions })
     }

@@ -9,7 +9,7 @@ use hinagata_catalog::{
 use hinagata_document::{Diagnostic, Digest};
 use hinagata_workspace::{
     layout::{PARTIALS, PROMPTS},
-    needing_trust,
+    permissions_needing_trust,
 };
 use serde::Serialize;
 
@@ -247,7 +247,7 @@ impl PackProvider {
             file: provider.file.clone(),
             description: provider.description.clone(),
             permissions: owned(provider.permissions()),
-            needs_trust: owned(needing_trust(provider.permissions())),
+            needs_trust: owned(permissions_needing_trust(provider.permissions())),
         }
     }
 }
@@ -289,7 +289,7 @@ fn python_file(view: &View<'_>, file: &str) -> PythonFile {
     PythonFile {
         file: file.to_owned(),
         role: if provider.is_some() { PythonRole::Provider } else { PythonRole::Other },
-        needs_trust: owned(needing_trust(permissions.iter().copied())),
+        needs_trust: owned(permissions_needing_trust(permissions.iter().copied())),
         permissions: Some(owned(permissions)),
         hooks: Vec::new(),
     }
@@ -300,7 +300,7 @@ fn hooks_of(file: &str, entry: &Entry) -> PythonFile {
     let hooks = definition.as_ref().map(|definition| hook_names(&definition.hooks)).unwrap_or_default();
     let permissions = definition.as_deref().and_then(declared_permissions);
     let names = permissions.iter().flatten().map(String::as_str);
-    let needs_trust = owned(needing_trust(names));
+    let needs_trust = owned(permissions_needing_trust(names));
     PythonFile { file: file.to_owned(), role: PythonRole::Prompt, needs_trust, permissions, hooks }
 }
 

@@ -16,7 +16,7 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use hinagata::{Code, Error, Result, utc};
+use hinagata::{Code, Error, Result, format_utc};
 use serde_json::{Map, Value, json};
 
 use crate::route::PathParams;
@@ -49,7 +49,7 @@ impl AuditEntry {
         let names: Map<String, Value> =
             self.names.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
         let line = json!({
-            "time": utc(self.at),
+            "time": format_utc(self.at),
             "who": &*self.who,
             "from": self.from.to_string(),
             "did": format!("{} {}", self.method, self.route),

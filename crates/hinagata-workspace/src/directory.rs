@@ -35,7 +35,7 @@ impl Stamp {
     /// What the system says about a file.
     #[cfg(unix)]
     #[must_use]
-    pub fn of(metadata: &fs::Metadata) -> Self {
+    pub fn from_metadata(metadata: &fs::Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         let time = |seconds: i64, rest: i64| seconds.checked_mul(1_000_000_000)?.checked_add(rest);
         Self {
@@ -49,7 +49,7 @@ impl Stamp {
     /// What the system says about a file.
     #[cfg(not(unix))]
     #[must_use]
-    pub fn of(metadata: &fs::Metadata) -> Self {
+    pub fn from_metadata(metadata: &fs::Metadata) -> Self {
         let time = |time: io::Result<std::time::SystemTime>| {
             let since = time.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
             i64::try_from(since.as_nanos()).ok()
@@ -69,7 +69,7 @@ impl Stamp {
 
     /// What stays the same while a directory's files come and go.
     fn of_directory(metadata: &fs::Metadata) -> Self {
-        Self { size: 0, mtime: None, ctime: None, ..Self::of(metadata) }
+        Self { size: 0, mtime: None, ctime: None, ..Self::from_metadata(metadata) }
     }
 }
 
@@ -95,13 +95,13 @@ pub struct Listed {
 
 /// Where a link leads that cannot be followed.
 #[derive(Debug)]
-pub enum LinkLeads {
+pub enum LinkTarget {
     /// Out of its directory.
-    Out,
+    Outside,
     /// To nothing.
-    Nowhere,
+    Missing,
     /// Around in a circle, or through what may not be read.
-    Astray(io::Error),
+    Unreadable(io::Error),
 }
 
 /// Why a file was not opened.
@@ -167,12 +167,12 @@ impl Directory {
 
     /// Whether the link called `name` leads to a directory beneath this one; where it leads otherwise when it cannot
     /// be followed.
-    pub fn look_behind(&self, name: &str) -> Result<bool, LinkLeads> {
+    pub fn link_is_directory(&self, name: &str) -> Result<bool, LinkTarget> {
         match self.check_directory(Path::new(name)) {
             Ok(()) => Ok(self.path.join(name).is_dir()),
-            Err(Refused::Outside) => Err(LinkLeads::Out),
-            Err(Refused::Missing | Refused::NoFile) => Err(LinkLeads::Nowhere),
-            Err(Refused::Unreadable(error)) => Err(LinkLeads::Astray(error)),
+            Err(Refused::Outside) => Err(LinkTarget::Outside),
+            Err(Refused::Missing | Refused::NoFile) => Err(LinkTarget::Missing),
+            Err(Refused::Unreadable(error)) => Err(LinkTarget::Unreadable(error)),
         }
     }
 
@@ -202,7 +202,7 @@ impl Directory {
     /// bytes, is no UTF-8 or cannot be read.
     pub fn read(&self, name: &str, largest: u64) -> Result<Option<ReadFile>> {
         let Some((bytes, stamp)) = self.bytes(name, largest)? else { return Ok(None) };
-        Ok(Some(ReadFile { text: text_of(name, bytes)?, stamp }))
+        Ok(Some(ReadFile { text: decode_text(name, bytes)?, stamp }))
     }
 
     /// The bytes of the regular file called `name`, a relative path; `None` when there is none.
@@ -238,13 +238,13 @@ impl Directory {
         if bytes.len() as u64 > largest {
             return Err(too_large());
         }
-        Ok(Some((bytes, Stamp::of(&metadata))))
+        Ok(Some((bytes, Stamp::from_metadata(&metadata))))
     }
 
     /// The state of the regular file called `name`; `None` when there is none.
     #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
-        self.file(name).ok().map(|(_, metadata)| Stamp::of(&metadata))
+        self.file(name).ok().map(|(_, metadata)| Stamp::from_metadata(&metadata))
     }
 
     /// Sets `present` for each of `files` that is a name in the directory called `name`, whatever stands behind them: what is there and
@@ -322,7 +322,7 @@ impl Directory {
 ///
 /// # Errors
 /// Code `definition` when they are no UTF-8.
-pub fn text_of(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
+pub fn decode_text(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         let message = format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character");

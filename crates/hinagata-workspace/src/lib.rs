@@ -28,9 +28,9 @@ mod trust;
 pub mod watch;
 pub mod write;
 
-pub use directory::{Directory, LinkLeads, Listed, ReadFile, Refused, Stamp, text_of};
+pub use directory::{Directory, LinkTarget, Listed, ReadFile, Refused, Stamp, decode_text};
 pub use root::{ROOT_VARIABLE, RootFound, WorkspaceRoot};
 pub use settings::Settings;
 pub use state::StateDir;
-pub use time::utc;
-pub use trust::{Distrust, Trust, TrustState, TrustedWorkspace, needing_trust};
+pub use time::format_utc;
+pub use trust::{Distrust, Trust, TrustState, TrustedWorkspace, permissions_needing_trust};

@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// `time` as `2026-02-14T10:00:00Z`.
 #[must_use]
-pub fn utc(time: SystemTime) -> String {
+pub fn format_utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
     // Days are counted from the first of March of the year 0, so that leap days come last.
@@ -35,7 +35,7 @@ mod tests {
             (1_772_323_199, "2026-02-28T23:59:59Z"),
             (4_102_444_800, "2100-01-01T00:00:00Z"),
         ] {
-            assert_eq!(utc(UNIX_EPOCH + Duration::from_secs(seconds)), text);
+            assert_eq!(format_utc(UNIX_EPOCH + Duration::from_secs(seconds)), text);
         }
     }
 }

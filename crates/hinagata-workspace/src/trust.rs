@@ -14,7 +14,7 @@ use crate::{
     StateDir,
     layout::TRUST_FILE,
     state::{self, real_path},
-    time::utc,
+    time::format_utc,
     write::{Readers, Writer},
 };
 
@@ -25,7 +25,7 @@ const LARGEST: u64 = 16 << 20;
 const NEEDS_TRUST: [&str; 3] = ["http_request", "llm_call", "subprocess"];
 
 /// Those of `permissions` that Python gets only in a workspace that the user trusts.
-pub fn needing_trust<'p>(permissions: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
+pub fn permissions_needing_trust<'p>(permissions: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
     permissions.into_iter().filter(|name| NEEDS_TRUST.contains(name)).collect()
 }
 
@@ -113,7 +113,7 @@ impl Trust {
             let workspace = TrustedWorkspace {
                 path: real_path(root).to_string_lossy().into_owned(),
                 settings: digest(settings),
-                trusted_at: utc(now),
+                trusted_at: format_utc(now),
             };
             records.workspaces.insert(key(root), workspace);
         })

@@ -43,7 +43,7 @@ impl Writer {
     pub fn lock(directory: &Path, name: &str, readers: Readers) -> Result<Self> {
         let path = directory.join(name);
         let file = make_directory(directory, readers).and_then(|()| open_lock(&path, readers));
-        let lock = file.and_then(wait_for_lock).map_err(|error| failed("locked", &path, error))?;
+        let lock = file.and_then(wait_for_lock).map_err(|error| io_error("locked", &path, error))?;
         Ok(Self { directory: directory.to_owned(), readers, _lock: lock })
     }
 
@@ -78,12 +78,13 @@ impl Writer {
             // Nothing more can be done about what is left behind.
             let _ = fs::remove_file(&beside);
         }
-        written.map_err(|error| failed("written", &place, error))
+        written.map_err(|error| io_error("written", &place, error))
     }
 
     fn write_new(&self, beside: &Path, place: &Path, bytes: &[u8]) -> io::Result<()> {
         missing_is_fine(fs::remove_file(beside))?;
-        let mut file = no_link(OpenOptions::new().write(true).create_new(true), self.readers).open(beside)?;
+        let mut file =
+            refuse_links(OpenOptions::new().write(true).create_new(true), self.readers).open(beside)?;
         // A file that a team shares stays shared.
         if let (Readers::AsUsual, Ok(before)) = (self.readers, fs::symlink_metadata(place))
             && before.is_file()
@@ -98,7 +99,7 @@ impl Writer {
     pub fn replace_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let place = self.directory.join(name);
         let mut text = serde_json::to_string_pretty(value)
-            .map_err(|error| failed("written", &place, io::Error::other(error)))?;
+            .map_err(|error| io_error("written", &place, io::Error::other(error)))?;
         text.push('\n');
         self.replace(name, text.as_bytes())
     }
@@ -106,13 +107,13 @@ impl Writer {
     /// Adds a line at the end of the file `name`.
     pub fn append_line(&self, name: &str, line: &str) -> Result<()> {
         let place = self.directory.join(name);
-        self.append(&place, line).map_err(|error| failed("written", &place, error))
+        self.append(&place, line).map_err(|error| io_error("written", &place, error))
     }
 
     fn append(&self, place: &Path, line: &str) -> io::Result<()> {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).read(true).write(true);
-        let mut file = no_link(&mut options, self.readers).open(place)?;
+        let mut file = refuse_links(&mut options, self.readers).open(place)?;
         let mut bytes = Vec::with_capacity(line.len() + 2);
         // A line that a crash cut short must not swallow the next one.
         if file.seek(SeekFrom::End(0))? > 0 {
@@ -134,7 +135,7 @@ impl Writer {
         let place = self.directory.join(name);
         missing_is_fine(fs::remove_file(&place))
             .and_then(|()| sync_directory(&self.directory))
-            .map_err(|error| failed("removed", &place, error))
+            .map_err(|error| io_error("removed", &place, error))
     }
 }
 
@@ -152,7 +153,7 @@ pub fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
         Ok(text) => Ok(Some(text)),
         // A link that leads nowhere is there.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => Ok(None),
-        Err(error) => Err(failed("read", path, error)),
+        Err(error) => Err(io_error("read", path, error)),
     }
 }
 
@@ -175,7 +176,7 @@ pub fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
         }
         Ok(path)
     };
-    made().map_err(|error| failed("written", &root.join(name), error))
+    made().map_err(|error| io_error("written", &root.join(name), error))
 }
 
 /// Makes `directory` and what is missing above it.
@@ -201,7 +202,7 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
 }
 
 /// Options that follow no link at the end of the path and give a new file its readers.
-pub fn no_link(options: &mut OpenOptions, readers: Readers) -> &mut OpenOptions {
+pub fn refuse_links(options: &mut OpenOptions, readers: Readers) -> &mut OpenOptions {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -233,11 +234,11 @@ pub struct DirectoryLock(#[expect(dead_code, reason = "it is there to be dropped
 /// Those of the system.
 pub fn open_without_link(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    no_link(options.read(true).write(true).create(true).truncate(false), Readers::AsUsual).open(path)
+    refuse_links(options.read(true).write(true).create(true).truncate(false), Readers::AsUsual).open(path)
 }
 
 fn open_lock(path: &Path, readers: Readers) -> io::Result<File> {
-    no_link(OpenOptions::new().create(true).truncate(false).write(true), readers).open(path)
+    refuse_links(OpenOptions::new().create(true).truncate(false).write(true), readers).open(path)
 }
 
 fn wait_for_lock(file: File) -> io::Result<File> {
@@ -264,7 +265,7 @@ fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
 }
 
 /// The error for a file that cannot be `done` (read, written, …).
-pub fn failed(done: &str, path: &Path, error: io::Error) -> Error {
+pub fn io_error(done: &str, path: &Path, error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     let (reason, hint) = match error.kind() {
         Kind::PermissionDenied => {
@@ -406,7 +407,7 @@ mod tests {
             (io::ErrorKind::ReadOnlyFilesystem, "read_only"),
             (io::ErrorKind::TimedOut, "locked"),
         ] {
-            assert_eq!(failed("written", Path::new("x"), kind.into()).reason(), Some(reason));
+            assert_eq!(io_error("written", Path::new("x"), kind.into()).reason(), Some(reason));
         }
     }
 }

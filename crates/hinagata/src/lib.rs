@@ -57,7 +57,7 @@ pub use hinagata_module as module;
 pub use hinagata_workspace::watch;
 pub use hinagata_workspace::{
     Distrust, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
-    WorkspaceRoot,
+    WorkspaceRoot, format_utc,
     layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
-    settings, utc, write,
+    settings, write,
 };

@@ -273,7 +273,7 @@ impl Catalog {
         }
         let choice = Resolution {
             source: entry.source().to_owned(),
-            resolved_at: Some(hinagata_workspace::utc(now)),
+            resolved_at: Some(hinagata_workspace::format_utc(now)),
             candidates: entries.iter().map(|entry| entry.source().to_owned()).collect(),
             unknown,
         };
@@ -297,7 +297,7 @@ impl Catalog {
         let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
         let choice = source.map(|source| Resolution {
             source: source.to_owned(),
-            resolved_at: Some(hinagata_workspace::utc(now)),
+            resolved_at: Some(hinagata_workspace::format_utc(now)),
             candidates: vec![source.to_owned()],
             unknown: serde_json::Map::new(),
         });

@@ -1,7 +1,7 @@
 //! What Python does not get in a workspace that the user does not trust.
 
 use hinagata_document::{Code, Diagnostic, Error};
-use hinagata_workspace::needing_trust;
+use hinagata_workspace::permissions_needing_trust;
 
 use super::Catalog;
 use crate::{definition::Definition, source::Index};
@@ -30,7 +30,7 @@ impl Catalog {
         }
         for pack in self.active_packs() {
             for provider in pack.manifest().iter().flat_map(|manifest| &manifest.providers) {
-                let names = needing_trust(provider.permissions());
+                let names = permissions_needing_trust(provider.permissions());
                 if !names.is_empty() {
                     let who = format!("the provider `{}` gets", provider.namespace);
                     let file = format!("{}/{}", pack.path(), provider.file);
@@ -43,5 +43,5 @@ impl Catalog {
 }
 
 fn withheld_from_hooks(definition: &Definition) -> Vec<&str> {
-    needing_trust(definition.permissions.granted().filter(|_| definition.hooks.any()))
+    permissions_needing_trust(definition.permissions.granted().filter(|_| definition.hooks.any()))
 }

@@ -11,7 +11,7 @@ use hinagata_document::{Code, Digest, Error, Result, Sha256Digester};
 use hinagata_workspace::{
     Directory,
     layout::PACKS,
-    write::{self, Readers, failed},
+    write::{self, Readers, io_error},
 };
 
 use super::{
@@ -30,7 +30,7 @@ pub(super) struct Copy {
 impl Copy {
     /// Copies `directory` to `place`. What is hashed is what is copied.
     pub(super) fn make(place: &Path, directory: &Directory, pack: &PackId) -> Result<Self> {
-        let wrong = |error: io::Error| failed("written", place, error);
+        let wrong = |error: io::Error| io_error("written", place, error);
         // What a killed process left is not part of this copy.
         match fs::remove_dir_all(place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
@@ -128,7 +128,7 @@ fn content(files: &BTreeMap<String, Digest>) -> Digest {
 fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<()> {
     write::make_directory(path.parent().unwrap_or(path), Readers::Owner)?;
     let mut file =
-        write::no_link(OpenOptions::new().write(true).create_new(true), Readers::Owner).open(path)?;
+        write::refuse_links(OpenOptions::new().write(true).create_new(true), Readers::Owner).open(path)?;
     file.write_all(bytes)?;
     protect(&file)?;
     file.sync_data()

@@ -117,7 +117,7 @@ impl Walked {
         if metadata.len() > limits.file || self.bytes > limits.total {
             self.refuse(&path, "size");
         }
-        self.files.insert(path, Stamp::of(&metadata));
+        self.files.insert(path, Stamp::from_metadata(&metadata));
     }
 }
 

@@ -4,9 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use hinagata_document::{Code, Diagnostic, Error, Result};
 use hinagata_workspace::{
-    Directory,
+    Directory, decode_text,
     layout::{PACKS, PROMPTS},
-    text_of,
 };
 
 use super::{Approval, Approvals, LARGEST, Manifest, PackKind, Seal, sealed_tree::SealedTree};
@@ -58,7 +57,7 @@ impl Pack {
     /// The text of a file, a path from the pack, compared with what was approved; `None` when there is none.
     pub(crate) fn read(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
         let found = self.seal.read(&self.directory, "", name, largest)?;
-        found.map(|(bytes, _)| text_of(name, bytes)).transpose()
+        found.map(|(bytes, _)| decode_text(name, bytes)).transpose()
     }
 
     /// Whether there is a file, a path from the pack.

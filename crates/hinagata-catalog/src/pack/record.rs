@@ -21,11 +21,10 @@ use std::{
 
 use hinagata_document::{Code, Digest, Error, Result};
 use hinagata_workspace::{
-    Directory, Stamp,
+    Directory, Stamp, format_utc,
     layout::STAMPS_FILE,
     state::{self, WorkspaceState},
-    utc,
-    write::{Readers, Writer, failed},
+    write::{Readers, Writer, io_error},
 };
 use serde::{Deserialize, Serialize};
 
@@ -118,7 +117,7 @@ impl PackState {
         let path = self.directory.join(APPROVAL);
         // A link that leads nowhere is there, and cannot be read.
         let metadata = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path));
-        metadata.ok().map(|metadata| Stamp::of(&metadata))
+        metadata.ok().map(|metadata| Stamp::from_metadata(&metadata))
     }
 
     /// The approval, if there is one.
@@ -186,14 +185,14 @@ impl PackState {
             workspace: self.workspace.root.to_string_lossy().into_owned(),
             pack_id: self.pack.as_str().to_owned(),
             version: copy.manifest.version.clone(),
-            approved_at: utc(now),
+            approved_at: format_utc(now),
             content: copy.content,
             files: copy.files,
         };
         let place = self.copy_of(&record);
         let is_intact = || self.copy(&record).is_some_and(|copy| is_copy(&copy, &record));
         put_copy(&self.directory.join(NEW_COPY), &place, is_intact)
-            .map_err(|error| failed("written", &place, error))?;
+            .map_err(|error| io_error("written", &place, error))?;
         writer.replace_json(APPROVAL, &record)?;
         self.change_decisions(&writer, |decisions| decisions.rejected = None)?;
         self.remove_copies(Some(&place));
@@ -203,7 +202,7 @@ impl PackState {
     /// Remembers that the pack may not be used.
     pub fn reject(&self, version: &str, now: SystemTime) -> Result<()> {
         let writer = self.lock()?;
-        let rejected = Some(Rejection { version: version.to_owned(), rejected_at: utc(now) });
+        let rejected = Some(Rejection { version: version.to_owned(), rejected_at: format_utc(now) });
         self.change_decisions(&writer, |decisions| decisions.rejected = rejected)?;
         self.forget_approval(&writer)
     }

@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use hinagata_document::{Digest, Result};
 use hinagata_workspace::{
-    Directory, Stamp,
+    Directory, Stamp, decode_text,
     layout::{PARTIALS, PROMPTS},
-    text_of,
 };
 
 use super::Seal;
@@ -28,7 +27,7 @@ impl SealedTree {
 impl FileTree for SealedTree {
     fn read_text(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
         match self.seal.read(&self.directory, PROMPTS, path, largest)? {
-            Some((bytes, stamp)) => Ok(Some((text_of(path, bytes)?, Some(stamp)))),
+            Some((bytes, stamp)) => Ok(Some((decode_text(path, bytes)?, Some(stamp)))),
             None => Ok(None),
         }
     }

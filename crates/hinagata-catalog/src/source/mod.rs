@@ -7,7 +7,7 @@ mod tree;
 use std::sync::Arc;
 
 use hinagata_document::{Diagnostic, Error, Result};
-use hinagata_workspace::{LinkLeads, layout::PARTIALS};
+use hinagata_workspace::{LinkTarget, layout::PARTIALS};
 
 pub use entry::Entry;
 pub use hinagata_workspace::{Directory, ReadFile, Refused, Stamp};
@@ -142,19 +142,19 @@ impl Index {
 }
 
 /// Tells that a directory is not looked at, because it is a link that cannot be followed.
-fn left_out(prefix: &str, name: &str, leads: LinkLeads) -> Diagnostic {
+fn left_out(prefix: &str, name: &str, leads: LinkTarget) -> Diagnostic {
     let source = format!("{prefix}/{name}");
     let leads_to = match &leads {
-        LinkLeads::Out => format!("leads out of `{prefix}`"),
-        LinkLeads::Nowhere => "leads nowhere".to_owned(),
-        LinkLeads::Astray(_) => "cannot be followed".to_owned(),
+        LinkTarget::Outside => format!("leads out of `{prefix}`"),
+        LinkTarget::Missing => "leads nowhere".to_owned(),
+        LinkTarget::Unreadable(_) => "cannot be followed".to_owned(),
     };
     let message = format!("`{source}` is left out, because it is a link that {leads_to}");
     let error = Error::definition("link", message)
         .with("file", source.as_str())
         .with_hint("replace the link by what it leads to, or name the place of it in `catalog.paths`");
     let error = match leads {
-        LinkLeads::Astray(cause) => error.with_source(cause),
+        LinkTarget::Unreadable(cause) => error.with_source(cause),
         _ => error,
     };
     Diagnostic::warning(source, error)

@@ -6,12 +6,12 @@
 use std::{any::Any, fmt, sync::Arc};
 
 use hinagata_document::{Digest, Result};
-use hinagata_workspace::{Directory, LinkLeads, Listed, Stamp, layout::PARTIALS, secret};
+use hinagata_workspace::{Directory, LinkTarget, Listed, Stamp, layout::PARTIALS, secret};
 
 use super::builtin;
 
 /// Names of directories, and those of links that cannot be followed.
-pub type DirectoryNames = (Vec<String>, Vec<(String, LinkLeads)>);
+pub type DirectoryNames = (Vec<String>, Vec<(String, LinkTarget)>);
 
 /// Files by path, wherever they are.
 pub trait FileTree: Any + fmt::Debug + Send + Sync {
@@ -69,7 +69,7 @@ pub(crate) fn tree_as<T: FileTree>(tree: &dyn FileTree) -> Option<&T> {
 pub(crate) fn list_directories(directory: &Directory) -> Result<DirectoryNames> {
     let (mut names, mut left_out) = (Vec::new(), Vec::new());
     for Listed { name, link, .. } in directory.list()?.into_iter().filter(|listed| listed.directory) {
-        match if link { directory.look_behind(&name) } else { Ok(true) } {
+        match if link { directory.link_is_directory(&name) } else { Ok(true) } {
             Ok(true) => names.push(name),
             Ok(false) => {}
             Err(leads) => left_out.push((name, leads)),

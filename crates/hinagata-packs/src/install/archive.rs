@@ -9,7 +9,7 @@ use std::{
 use flate2::read::MultiGzDecoder;
 use hinagata_catalog::pack::PackLimits;
 use hinagata_document::{Error, Result};
-use hinagata_workspace::write::failed;
+use hinagata_workspace::write::io_error;
 use tar::EntryType;
 use zip::{
     CompressionMethod, ZipReadOptions,
@@ -25,7 +25,7 @@ const AROUND_MEMBER: u64 = 4 << 10;
 
 /// Hands everything in the archive at `source` to `unpacker`.
 pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
-    let unreadable = |error: io::Error| failed("read", source, error);
+    let unreadable = |error: io::Error| io_error("read", source, error);
     let mut file = File::open(source).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {

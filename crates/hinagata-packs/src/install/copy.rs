@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata_document::Result;
-use hinagata_workspace::write::{Readers, failed, no_link};
+use hinagata_workspace::write::{Readers, io_error, refuse_links};
 
 use super::unpack::{Unpacker, refused};
 
@@ -17,7 +17,7 @@ pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
     let mut left = vec![String::new()];
     while let Some(path) = left.pop() {
         let directory = source.join(&path);
-        let unreadable = |error: io::Error| failed("read", &directory, error);
+        let unreadable = |error: io::Error| io_error("read", &directory, error);
         let mut entries: Vec<fs::DirEntry> =
             fs::read_dir(&directory).and_then(Iterator::collect).map_err(unreadable)?;
         entries.sort_by_key(fs::DirEntry::file_name);
@@ -48,7 +48,7 @@ pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
 fn copy(from: &Path, name: &str, unpacker: &mut Unpacker) -> Result<()> {
     let mut options = OpenOptions::new();
     // What became a link since it was listed is not followed.
-    let opened = no_link(options.read(true), Readers::AsUsual).open(from);
-    let mut file = opened.map_err(|error| failed("read", from, error))?;
+    let opened = refuse_links(options.read(true), Readers::AsUsual).open(from);
+    let mut file = opened.map_err(|error| io_error("read", from, error))?;
     unpacker.file(name, &mut file)
 }

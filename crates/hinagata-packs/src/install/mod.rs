@@ -22,7 +22,7 @@ use hinagata_workspace::{
     Directory,
     layout::PACKS,
     state::real_path,
-    write::{Readers, Writer, directory_beneath, failed, sync_directory},
+    write::{Readers, Writer, directory_beneath, io_error, sync_directory},
 };
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ impl Packs {
         let coming = packs.join(COMING);
         let installed = self.install_over(&writer, source, &coming, options);
         // Whatever went wrong, nothing is left of it; what went right is not there any more.
-        let cleared = clear(&coming).map_err(|error| failed("removed", &coming, error));
+        let cleared = clear(&coming).map_err(|error| io_error("removed", &coming, error));
         drop(writer);
         let (id, replaced) = installed?;
         cleared?;
@@ -111,7 +111,7 @@ impl Packs {
         }
         let replaced =
             before.then(|| Replaced { version: manifest(&place).ok().map(|manifest| manifest.version) });
-        put(writer, &top, &place, before).map_err(|error| failed("written", &place, error))?;
+        put(writer, &top, &place, before).map_err(|error| io_error("written", &place, error))?;
         Ok((id, replaced))
     }
 }
@@ -124,7 +124,7 @@ fn unpack(source: &Path, coming: &Path, limits: &PackLimits) -> Result<()> {
                 .with("path", source.display().to_string())
                 .with_hint("name a directory, a .tar.gz or a .zip")
         }
-        _ => failed("read", source, error),
+        _ => io_error("read", source, error),
     })?;
     if metadata.is_dir() && real_path(coming).starts_with(real_path(source)) {
         return Err(Error::definition("outside", format!("{} holds the workspace", source.display()))
@@ -153,10 +153,10 @@ fn unpack_archive(source: &Path, _unpacker: &mut Unpacker, _limits: &PackLimits)
 
 /// Brings the directory with the packs in order after a process that was killed in the middle.
 fn put_in_order(writer: &Writer) -> Result<()> {
-    put_back(writer).map_err(|error| failed("written", &writer.directory().join(REPLACING), error))?;
+    put_back(writer).map_err(|error| io_error("written", &writer.directory().join(REPLACING), error))?;
     for left in [COMING, LEAVING, REPLACING] {
         let left = writer.directory().join(left);
-        clear(&left).map_err(|error| failed("removed", &left, error))?;
+        clear(&left).map_err(|error| io_error("removed", &left, error))?;
     }
     Ok(())
 }
@@ -216,7 +216,7 @@ fn top_of(directory: &Path) -> Result<PathBuf> {
     }
     let entries: Vec<PathBuf> = fs::read_dir(directory)
         .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .map_err(|error| failed("read", directory, error))?;
+        .map_err(|error| io_error("read", directory, error))?;
     match entries.as_slice() {
         [only] if only.join("pack.json").is_file() => Ok(only.clone()),
         _ => Err(Error::definition("no_manifest", "it is no pack: there is no pack.json at its top")

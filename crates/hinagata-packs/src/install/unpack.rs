@@ -12,7 +12,7 @@ use std::{
 
 use hinagata_catalog::pack::{LEFT_OUT, PackLimits};
 use hinagata_document::{Error, Result};
-use hinagata_workspace::write::{Readers, failed, no_link};
+use hinagata_workspace::write::{Readers, io_error, refuse_links};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Directories that are not part of a pack, wherever they are: of version control, and what is never used.
@@ -35,7 +35,7 @@ pub(super) struct Unpacker {
 impl Unpacker {
     /// Makes the new directory `place`.
     pub(super) fn new(place: &Path, limits: &PackLimits) -> Result<Self> {
-        fs::create_dir(place).map_err(|error| failed("written", place, error))?;
+        fs::create_dir(place).map_err(|error| io_error("written", place, error))?;
         Ok(Self { place: place.to_owned(), limits: *limits, entries: 0, bytes: 0, known: HashMap::new() })
     }
 
@@ -56,7 +56,7 @@ impl Unpacker {
         }
         self.claim(&name, true)?;
         let place = self.place.join(&name);
-        fs::create_dir_all(&place).map_err(|error| failed("written", &place, error))
+        fs::create_dir_all(&place).map_err(|error| io_error("written", &place, error))
     }
 
     /// Adds a file.
@@ -68,14 +68,14 @@ impl Unpacker {
         self.claim(&name, false)?;
         let place = self.place.join(&name);
         let parent = place.parent().unwrap_or(&self.place);
-        fs::create_dir_all(parent).map_err(|error| failed("written", parent, error))?;
-        let mut file = no_link(OpenOptions::new().write(true).create_new(true), Readers::AsUsual)
+        fs::create_dir_all(parent).map_err(|error| io_error("written", parent, error))?;
+        let mut file = refuse_links(OpenOptions::new().write(true).create_new(true), Readers::AsUsual)
             .open(&place)
-            .map_err(|error| failed("written", &place, error))?;
+            .map_err(|error| io_error("written", &place, error))?;
         self.pump(&name, content, |bytes| {
-            file.write_all(bytes).map_err(|error| failed("written", &place, error))
+            file.write_all(bytes).map_err(|error| io_error("written", &place, error))
         })?;
-        file.sync_data().map_err(|error| failed("written", &place, error))
+        file.sync_data().map_err(|error| io_error("written", &place, error))
     }
 
     /// Reads over what is not unpacked, which is counted as well.

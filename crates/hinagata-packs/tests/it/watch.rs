@@ -18,7 +18,7 @@ const BOUND: Duration = Duration::from_secs(30);
 
 fn watch(workspace: &Workspace) -> (Watcher, Receiver<Change>) {
     let (sender, receiver) = mpsc::channel();
-    let places = watch::places(&workspace.root(), &["more".into()], Some(&workspace.state()));
+    let places = watch::watched_paths(&workspace.root(), &["more".into()], Some(&workspace.state()));
     let watcher = Watcher::new(places, move |change| {
         let _ = sender.send(change);
     });
@@ -189,7 +189,7 @@ fn it_may_be_dropped_by_whoever_is_told() {
     let workspace = Workspace::new(&[("user_data/shared/prompts/a/template.md", "a")]);
     let (sender, receiver) = mpsc::channel();
     let (give, take) = mpsc::channel::<Watcher>();
-    let watcher = Watcher::new(watch::places(&workspace.root(), &[], None), move |_| {
+    let watcher = Watcher::new(watch::watched_paths(&workspace.root(), &[], None), move |_| {
         drop(take.recv());
         let _ = sender.send(());
     });

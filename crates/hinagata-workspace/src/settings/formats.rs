@@ -260,7 +260,7 @@ pub enum Merging {
 
 impl Merging {
     /// That of the profile that `compat` names.
-    pub(super) fn of_profile(compat: Option<&super::layers::Given>) -> Self {
+    pub(super) fn for_profile(compat: Option<&super::layers::LayerValue>) -> Self {
         match compat.and_then(|given| given.value.as_str()) {
             Some("eddie") => Self::WholeVariables,
             _ => Self::Deep,

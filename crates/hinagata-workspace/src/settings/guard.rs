@@ -5,7 +5,7 @@
 
 use hinagata_document::{Code, Error, Result};
 
-use super::{Origin, Settings, layers::all_as_one};
+use super::{Origin, Settings, layers::combine_errors};
 
 impl Settings {
     /// Whether all settings of these sections count that a workspace has. What the user's own file, the environment or a flag
@@ -58,7 +58,7 @@ impl Settings {
         };
         let unknown: Vec<Error> =
             self.diagnostics().iter().map(|found| &found.error).filter(is_meant).cloned().collect();
-        all_as_one(&unknown).map_or(Ok(()), Err)
+        combine_errors(&unknown).map_or(Ok(()), Err)
     }
 }
 

@@ -29,13 +29,13 @@ pub enum Kind {
 
 /// Why something is no value of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct InvalidValue {
     pub(super) message: String,
     pub(super) near: Vec<String>,
     pub(super) hint: Option<String>,
 }
 
-impl Wrong {
+impl InvalidValue {
     fn new(message: String) -> Self {
         Self { message, near: Vec::new(), hint: None }
     }
@@ -62,31 +62,31 @@ impl Kind {
     }
 
     /// The value that a file holds.
-    pub(super) fn of_node(self, node: &Node) -> Result<Value, Wrong> {
+    pub(super) fn read_node(self, node: &Node) -> Result<Value, InvalidValue> {
         match (self, &node.data) {
             (Self::Any, _) => Ok(node.to_value()),
             (Self::Flag, Data::Bool(flag)) => Ok((*flag).into()),
             (Self::Texts, Data::List(items)) => items.iter().map(|item| self.item(item)).collect(),
             (Self::Texts, Data::String(text)) => Ok(Value::Array(vec![text.as_str().into()])),
-            (_, Data::String(text)) => self.of_text(text),
+            (_, Data::String(text)) => self.parse_text(text),
             (Self::Count(_) | Self::Bytes | Self::Time, Data::Number(number)) => self.of_number(number),
             _ => Err(self.other(node)),
         }
     }
 
-    fn item(self, item: &Node) -> Result<Value, Wrong> {
+    fn item(self, item: &Node) -> Result<Value, InvalidValue> {
         match &item.data {
             Data::String(text) if !text.is_empty() => Ok(text.as_str().into()),
-            Data::String(_) => Err(Wrong::new("must hold no empty text".to_owned())),
-            _ => Err(Wrong::new(format!("must be {}, but holds {}", self.describe(), item.kind()))),
+            Data::String(_) => Err(InvalidValue::new("must hold no empty text".to_owned())),
+            _ => Err(InvalidValue::new(format!("must be {}, but holds {}", self.describe(), item.kind()))),
         }
     }
 
-    fn other(self, node: &Node) -> Wrong {
-        Wrong::new(format!("must be {}, not {}", self.describe(), node.kind()))
+    fn other(self, node: &Node) -> InvalidValue {
+        InvalidValue::new(format!("must be {}, not {}", self.describe(), node.kind()))
     }
 
-    fn of_number(self, number: &Number) -> Result<Value, Wrong> {
+    fn of_number(self, number: &Number) -> Result<Value, InvalidValue> {
         let whole = number.as_u64();
         let fits = match self {
             Self::Count(most) => whole.is_some_and(|whole| whole <= most),
@@ -97,16 +97,16 @@ impl Kind {
     }
 
     /// The value that a word of the command line or the environment gives.
-    pub(super) fn of_text(self, text: &str) -> Result<Value, Wrong> {
+    pub(super) fn parse_text(self, text: &str) -> Result<Value, InvalidValue> {
         let text = text.trim();
         match self {
-            Self::Text if text.is_empty() => Err(Wrong::new("must not be empty".to_owned())),
+            Self::Text if text.is_empty() => Err(InvalidValue::new("must not be empty".to_owned())),
             Self::Text => Ok(text.into()),
             Self::Word(words) => match words.contains(&text) {
                 true => Ok(text.into()),
-                false => Err(Wrong {
+                false => Err(InvalidValue {
                     near: near_names(text, words.iter().copied()),
-                    ..Wrong::new(format!("cannot be `{text}`"))
+                    ..InvalidValue::new(format!("cannot be `{text}`"))
                         .hint(format!("use one of {}", words.join(", ")))
                 }),
             },
@@ -121,8 +121,8 @@ impl Kind {
         }
     }
 
-    fn no(self, text: &str) -> Wrong {
-        let wrong = Wrong::new(format!("must be {}, not `{text}`", self.describe()));
+    fn no(self, text: &str) -> InvalidValue {
+        let wrong = InvalidValue::new(format!("must be {}, not `{text}`", self.describe()));
         match self {
             Self::Count(most) if count(text).is_some() => wrong.hint(format!("it can be at most {most}")),
             Self::Count(_) | Self::Flag => wrong,
@@ -185,14 +185,14 @@ mod tests {
             (Kind::Any, json!("gpt-5"), "gpt-5", json!("gpt-5")),
         ];
         for (kind, file, word, value) in cases {
-            assert_eq!(kind.of_node(&node(&file)), Ok(value.clone()), "{kind:?} {file}");
-            assert_eq!(kind.of_text(word), Ok(value), "{kind:?} {word}");
+            assert_eq!(kind.read_node(&node(&file)), Ok(value.clone()), "{kind:?} {file}");
+            assert_eq!(kind.parse_text(word), Ok(value), "{kind:?} {word}");
         }
     }
 
     #[test]
     fn what_is_no_value_says_why() {
-        let message = |kind: Kind, value: Value| kind.of_node(&node(&value)).expect_err("is wrong").message;
+        let message = |kind: Kind, value: Value| kind.read_node(&node(&value)).expect_err("is wrong").message;
         assert_eq!(message(COUNT, json!([])), "must be a whole number, not a list");
         assert_eq!(message(COUNT, json!(4_294_967_296_u64)), "must be a whole number, not `4294967296`");
         assert_eq!(message(COUNT, json!(-1)), "must be a whole number, not `-1`");
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(message(Kind::Text, json!("")), "must not be empty");
         assert_eq!(message(Kind::Text, json!(5)), "must be a text, not a number");
         assert_eq!(message(Kind::Texts, json!(["a", 5])), "must be a list of texts, but holds a number");
-        let word = WORD.of_text("of").expect_err("is no word");
+        let word = WORD.parse_text("of").expect_err("is no word");
         assert_eq!(
             (word.near, word.hint),
             (vec!["off".to_owned()], Some("use one of enforce, off".to_owned()))

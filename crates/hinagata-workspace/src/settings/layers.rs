@@ -6,14 +6,16 @@ use hinagata_document::{Data, Diagnostic, Error, Node, Place, Result};
 use hinagata_value::near_names;
 use serde_json::{Value, json};
 
-use super::{Origin, Power, SETTINGS, Setting, SettingsFile, SettingsSources, formats, kind::Wrong, setting};
+use super::{
+    Origin, Power, SETTINGS, Setting, SettingsFile, SettingsSources, formats, kind::InvalidValue, setting,
+};
 use crate::layout::{SETTINGS_FILE, is_foreign_settings};
 
 const PREFIX: &str = "HINAGATA_";
 
 /// A value that a layer gives to a setting.
 #[derive(Clone, Debug)]
-pub(super) struct Given {
+pub(super) struct LayerValue {
     pub(super) name: String,
     pub(super) setting: &'static Setting,
     pub(super) value: Value,
@@ -21,7 +23,7 @@ pub(super) struct Given {
 }
 
 /// All values that `sources` give, the lowest layer first.
-pub(super) fn layers(sources: &SettingsSources, problems: &mut Problems) -> Vec<Given> {
+pub(super) fn layers(sources: &SettingsSources, problems: &mut Problems) -> Vec<LayerValue> {
     let mut given = Vec::new();
     if let Some(file) = &sources.user {
         Reader { file, origin: Origin::User, given: &mut given, problems }.read();
@@ -52,17 +54,17 @@ pub(super) fn privileged(sources: &SettingsSources) -> BTreeMap<String, Value> {
 
 /// The habits that the name of `file` asks for. They count in every workspace, so nothing that needs trust may follow from
 /// this origin.
-fn compat(file: &SettingsFile) -> Option<Given> {
+fn compat(file: &SettingsFile) -> Option<LayerValue> {
     let setting = setting("compat").filter(|_| is_foreign_settings(&file.name))?;
     let origin = Origin::FileName(file.name.clone());
-    Some(Given { name: "compat".to_owned(), setting, value: "eddie".into(), origin })
+    Some(LayerValue { name: "compat".to_owned(), setting, value: "eddie".into(), origin })
 }
 
 /// Reads one file.
 struct Reader<'a> {
     file: &'a SettingsFile,
     origin: fn(Place) -> Origin,
-    given: &'a mut Vec<Given>,
+    given: &'a mut Vec<LayerValue>,
     problems: &'a mut Problems,
 }
 
@@ -96,7 +98,7 @@ impl Reader<'_> {
                 self.entry(&format!("{name}.url"), node);
             }
             None if is_section(name) => {
-                let wrong = Wrong {
+                let wrong = InvalidValue {
                     message: format!("must be a section, not {}", node.kind()),
                     near: Vec::new(),
                     hint: Some(format!("write [{name}] on a line of its own, and its settings below")),
@@ -106,7 +108,7 @@ impl Reader<'_> {
             // What others keep in their files is theirs, but for the sections that we read.
             None if is_foreign_settings(&self.file.name) && !is_of_project(name) => {}
             None => {
-                let error = unknown(name).at(self.place(node));
+                let error = unknown_setting(name).at(self.place(node));
                 self.problems.warnings.push(Diagnostic::warning(&self.file.name, error));
             }
         }
@@ -118,11 +120,11 @@ impl Reader<'_> {
             return;
         }
         let none = setting.optional && matches!(&node.data, Data::String(text) if text.trim() == "-");
-        let read = if none { Ok(Value::Null) } else { setting.kind.of_node(node) };
+        let read = if none { Ok(Value::Null) } else { setting.kind.read_node(node) };
         match read {
             Ok(value) => {
                 let origin = (self.origin)(self.place(node));
-                self.given.push(Given { name: name.to_owned(), setting, value, origin });
+                self.given.push(LayerValue { name: name.to_owned(), setting, value, origin });
             }
             Err(wrong) => self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name),
         }
@@ -153,7 +155,7 @@ fn is_section(name: &str) -> bool {
     SETTINGS.iter().any(|setting| setting.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-fn environment(sources: &SettingsSources, given: &mut Vec<Given>, problems: &mut Problems) {
+fn environment(sources: &SettingsSources, given: &mut Vec<LayerValue>, problems: &mut Problems) {
     let mut ours: Vec<_> = sources.environment.iter().collect();
     ours.sort_unstable();
     // Names that others gave too lie below our own.
@@ -235,20 +237,20 @@ fn word(
     setting: &'static Setting,
     value: &OsStr,
     origin: Origin,
-    given: &mut Vec<Given>,
+    given: &mut Vec<LayerValue>,
     problems: &mut Problems,
 ) {
     let read = match value.to_str() {
         Some(text) => setting.read_text(text),
-        None => Err(Wrong { message: "must be UTF-8 text".to_owned(), near: Vec::new(), hint: None }),
+        None => Err(InvalidValue { message: "must be UTF-8 text".to_owned(), near: Vec::new(), hint: None }),
     };
     match read {
-        Ok(value) => given.push(Given { name, setting, value, origin }),
+        Ok(value) => given.push(LayerValue { name, setting, value, origin }),
         Err(wrong) => problems.wrong(&name, wrong, None, &origin.to_string()),
     }
 }
 
-fn flag(flag: &str, problems: &mut Problems) -> Option<Given> {
+fn flag(flag: &str, problems: &mut Problems) -> Option<LayerValue> {
     let Some((name, text)) = flag.split_once('=') else {
         problems.push(
             Error::definition("settings", format!("`--set {flag}` gives no setting a value"))
@@ -257,11 +259,11 @@ fn flag(flag: &str, problems: &mut Problems) -> Option<Given> {
         return None;
     };
     let Some(setting) = setting(name) else {
-        problems.push(unknown(name));
+        problems.push(unknown_setting(name));
         return None;
     };
     match setting.read_text(text) {
-        Ok(value) => Some(Given { name: name.to_owned(), setting, value, origin: Origin::Flag }),
+        Ok(value) => Some(LayerValue { name: name.to_owned(), setting, value, origin: Origin::Flag }),
         Err(wrong) => {
             problems.wrong(name, wrong, None, "--set");
             None
@@ -271,7 +273,7 @@ fn flag(flag: &str, problems: &mut Problems) -> Option<Given> {
 
 /// The error about a name that is no setting, with names that may have been meant.
 #[must_use]
-pub fn unknown(name: &str) -> Error {
+pub fn unknown_setting(name: &str) -> Error {
     let names = SETTINGS.iter().map(Setting::stem);
     let mut near = near_names(name, names);
     if near.is_empty() && !name.contains('.') {
@@ -304,8 +306,8 @@ impl Problems {
     }
 
     /// `source` is what the user wrote it in.
-    fn wrong(&mut self, name: &str, wrong: Wrong, place: Option<Place>, source: &str) {
-        let Wrong { message, near, hint } = wrong;
+    fn wrong(&mut self, name: &str, wrong: InvalidValue, place: Option<Place>, source: &str) {
+        let InvalidValue { message, near, hint } = wrong;
         let sentence = match place {
             Some(_) => format!("`{name}` {message}"),
             None => format!("`{name}` {message} ({source})"),
@@ -316,7 +318,7 @@ impl Problems {
     }
 
     /// Tells that a value of a workspace does not count.
-    pub(super) fn ignored(&mut self, given: &Given, message: String) {
+    pub(super) fn ignored(&mut self, given: &LayerValue, message: String) {
         let error = Error::definition("untrusted", message)
             .with("setting", given.name.as_str())
             .with_hint("look at it, then run `hina trust`; or set it in your own settings");
@@ -326,12 +328,12 @@ impl Problems {
 
     /// The warnings, or one error that tells all errors, with the place of the first.
     pub(super) fn finish(self) -> Result<Vec<Diagnostic>> {
-        all_as_one(&self.errors).map_or(Ok(self.warnings), Err)
+        combine_errors(&self.errors).map_or(Ok(self.warnings), Err)
     }
 }
 
 /// One error that tells all of `errors`, with the place of the first; `None` when there are none.
-pub(super) fn all_as_one(errors: &[Error]) -> Option<Error> {
+pub(super) fn combine_errors(errors: &[Error]) -> Option<Error> {
     let first = errors.first().cloned()?;
     let problem = |error: &Error| {
         json!({

@@ -33,11 +33,11 @@ pub use amount::grouped;
 pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
 pub use formats::{Merging, place_in_config, read_config, snake_case};
 pub use kind::Kind;
-pub use layers::unknown;
+pub use layers::unknown_setting;
 pub use origin::Origin;
 pub use registry::{Power, SETTINGS, Setting, setting};
 
-use layers::{Given, Problems, layers};
+use layers::{LayerValue, Problems, layers};
 
 /// The value of a setting, where it comes from, and what it won over.
 #[derive(Clone, Debug)]
@@ -82,7 +82,7 @@ impl Settings {
         let mut settings = Self::default();
         let mut problems = Problems::default();
         let given = layers(sources, &mut problems);
-        let merging = Merging::of_profile(given.iter().rev().find(|given| given.name == "compat"));
+        let merging = Merging::for_profile(given.iter().rev().find(|given| given.name == "compat"));
         for given in given {
             settings.put(given, trusted, merging, &mut problems);
         }
@@ -91,14 +91,14 @@ impl Settings {
     }
 
     /// Puts a value over those of lower layers, if it counts.
-    fn put(&mut self, given: Given, trusted: bool, merging: Merging, problems: &mut Problems) {
+    fn put(&mut self, given: LayerValue, trusted: bool, merging: Merging, problems: &mut Problems) {
         let untrusted = !trusted && matches!(given.origin, Origin::Workspace(_));
         let value = match untrusted {
             true => self.allowed(&given, problems),
             false => Some(given.value.clone()),
         };
         let Some(value) = value else { return };
-        let Given { name, setting, origin, .. } = given;
+        let LayerValue { name, setting, origin, .. } = given;
         match self.values.get_mut(&name) {
             Some(resolved) => {
                 // Between layers maps always merge; a profile decides within the files of a workspace.
@@ -120,7 +120,7 @@ impl Settings {
     }
 
     /// As much of a value as a workspace that is not trusted may set.
-    fn allowed(&self, given: &Given, problems: &mut Problems) -> Option<Value> {
+    fn allowed(&self, given: &LayerValue, problems: &mut Problems) -> Option<Value> {
         let name = &given.name;
         match given.setting.power {
             Power::Harmless => Some(given.value.clone()),

@@ -49,11 +49,11 @@ impl Setting {
     }
 
     /// The value that the word `text` gives.
-    pub(super) fn read_text(&self, text: &str) -> Result<Value, super::kind::Wrong> {
+    pub(super) fn read_text(&self, text: &str) -> Result<Value, super::kind::InvalidValue> {
         if self.optional && text.trim() == "-" {
             return Ok(Value::Null);
         }
-        self.kind.of_text(text)
+        self.kind.parse_text(text)
     }
 
     /// Whether it is a section whose entries are settings.
@@ -122,12 +122,12 @@ const fn limit(name: &'static str, kind: Kind, default: &'static str, meaning: &
     setting_of(name, kind, default, meaning).power(Power::Raising)
 }
 
-const fn power(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Setting {
+const fn privileged(name: &'static str, kind: Kind, default: &'static str, meaning: &'static str) -> Setting {
     setting_of(name, kind, default, meaning).power(Power::Widening)
 }
 
-const MANY: Kind = Kind::Count(i64::MAX as u64);
-const SOME: Kind = Kind::Count(u32::MAX as u64);
+const COUNT_I64: Kind = Kind::Count(i64::MAX as u64);
+const COUNT_U32: Kind = Kind::Count(u32::MAX as u64);
 
 /// All settings, by section.
 pub static SETTINGS: &[Setting] = &[
@@ -149,24 +149,24 @@ pub static SETTINGS: &[Setting] = &[
         "what a variable that is not there gives, unless the prompt says; - is empty, and error for prompts of the store",
     )
     .optional(),
-    limit("limits.steps", MANY, "20_000_000", "operations, and every 64 bytes or item produced"),
+    limit("limits.steps", COUNT_I64, "20_000_000", "operations, and every 64 bytes or item produced"),
     limit("limits.bytes", Kind::Bytes, "64MiB", "bytes alive in produced values and captures"),
-    limit("limits.output", MANY, "-", "characters of a bare template; - leaves it to the bytes").optional(),
-    limit("limits.calls", SOME, "200", "calls and includes inside each other"),
-    limit("limits.nesting", SOME, "200", "expressions and blocks inside each other"),
-    limit("limits.value_depth", SOME, "1_000", "lists and maps inside each other when printed or compared"),
+    limit("limits.output", COUNT_I64, "-", "characters of a bare template; - leaves it to the bytes").optional(),
+    limit("limits.calls", COUNT_U32, "200", "calls and includes inside each other"),
+    limit("limits.nesting", COUNT_U32, "200", "expressions and blocks inside each other"),
+    limit("limits.value_depth", COUNT_U32, "1_000", "lists and maps inside each other when printed or compared"),
     limit("limits.stack", Kind::Bytes, "1MiB", "stack of a run"),
-    limit("limits.range_items", MANY, "100_000", "items of one range"),
+    limit("limits.range_items", COUNT_I64, "100_000", "items of one range"),
     limit("limits.fill", Kind::Bytes, "1MiB", "bytes added by one repeat, pad or indent"),
     limit("limits.source", Kind::Bytes, "256KiB", "size of one template source"),
-    limit("limits.templates", SOME, "500", "templates loaded in one render"),
-    limit("limits.passes", SOME, "32", "passes of one render that waits for calls"),
-    limit("limits.requests", SOME, "1_000", "calls to the outside in one render"),
+    limit("limits.templates", COUNT_U32, "500", "templates loaded in one render"),
+    limit("limits.passes", COUNT_U32, "32", "passes of one render that waits for calls"),
+    limit("limits.requests", COUNT_U32, "1_000", "calls to the outside in one render"),
     limit("limits.deadline", Kind::Time, "-", "time of the rendering itself; - sets none").optional(),
     // Prompts and `defaults.json` say these themselves, as high as the caps allow.
     setting_of(
         "limits.max_output_size",
-        MANY,
+        COUNT_I64,
         "-",
         "characters of a prompt that sets none; - is 50 000, for agents and modules 2 000 000",
     )
@@ -177,39 +177,39 @@ pub static SETTINGS: &[Setting] = &[
         "5s",
         "time of all Python of a render that sets none",
     ),
-    limit("caps.max_output_size", MANY, "-", "most that a prompt can set for itself; - sets none").optional(),
+    limit("caps.max_output_size", COUNT_I64, "-", "most that a prompt can set for itself; - sets none").optional(),
     limit("caps.max_execution_time", Kind::Time, "60s", "most that a prompt can set for itself; - sets none")
         .optional(),
-    setting_of("cache.templates", SOME, "100", "compiled templates that are kept"),
-    power(
+    setting_of("cache.templates", COUNT_U32, "100", "compiled templates that are kept"),
+    privileged(
         "hooks.isolation",
         Kind::Word(&["call", "prompt", "spawn"]),
         "call",
         "what one Python process serves",
     ),
-    power(
+    privileged(
         "hooks.sandbox",
         Kind::Word(&["enforce", "best-effort", "off"]),
         "enforce",
         "what happens where the system cannot confine Python",
     ),
-    power("hooks.python", Kind::Text, "-", "the Python interpreter; - finds python3")
+    privileged("hooks.python", Kind::Text, "-", "the Python interpreter; - finds python3")
         .optional()
         .variable("HINAGATA_PYTHON"),
-    power(
+    privileged(
         "hooks.workers",
-        SOME,
+        COUNT_U32,
         "-",
         "hooks that run at the same time, and as many providers; - takes two per processor, at least 4, at most 64",
     )
     .optional(),
-    power("hooks.allowed_hosts", Kind::Texts, "", "hosts that `http_request` of a hook may reach"),
-    power("hooks.timeout", Kind::Time, "10s", "time of one `http_request` of a hook"),
-    power("hooks.max_tokens", SOME, "4_096", "most tokens of one answer to `llm_call` of a hook"),
-    power("store.url", Kind::Text, "embedded", "where the store is: embedded, memory, or redis://…")
+    privileged("hooks.allowed_hosts", Kind::Texts, "", "hosts that `http_request` of a hook may reach"),
+    privileged("hooks.timeout", Kind::Time, "10s", "time of one `http_request` of a hook"),
+    privileged("hooks.max_tokens", COUNT_U32, "4_096", "most tokens of one answer to `llm_call` of a hook"),
+    privileged("store.url", Kind::Text, "embedded", "where the store is: embedded, memory, or redis://…")
         .variable("REDIS_URL"),
-    power("store.prefix", Kind::Text, "shenma:", "how the keys of the store start"),
-    power("store.certificates", Kind::Text, "-", "a PEM file to check a rediss:// server with; - takes the usual ones")
+    privileged("store.prefix", Kind::Text, "shenma:", "how the keys of the store start"),
+    privileged("store.certificates", Kind::Text, "-", "a PEM file to check a rediss:// server with; - takes the usual ones")
         .optional(),
     setting_of(
         "store.serve_stale",
@@ -217,69 +217,69 @@ pub static SETTINGS: &[Setting] = &[
         "false",
         "whether the last good template serves in the place of one that does not parse any more",
     ),
-    power("tools.base_url", Kind::Text, "-", "what relative addresses of tools are added to").optional(),
-    power("tools.allowed_hosts", Kind::Texts, "", "hosts and networks that tools may reach"),
-    power("tools.timeout", Kind::Time, "10s", "time of one call of a tool"),
-    power("tools.max_answer", Kind::Bytes, "1MiB", "size of one answer of a tool"),
-    power("tools.concurrency", SOME, "64", "calls of tools that are under way at the same time"),
-    power("tools.modules.*", Kind::Any, "", "address, headers and time of the tools of a module"),
-    power("mcp_servers.*", Kind::Any, "", "MCP servers whose tools can be called"),
-    power("llm.model", Kind::Text, "-", "the model where neither call nor prompt names one").optional(),
-    power("llm.provider", Kind::Text, "-", "who has the models that nobody configured; - goes by their names")
+    privileged("tools.base_url", Kind::Text, "-", "what relative addresses of tools are added to").optional(),
+    privileged("tools.allowed_hosts", Kind::Texts, "", "hosts and networks that tools may reach"),
+    privileged("tools.timeout", Kind::Time, "10s", "time of one call of a tool"),
+    privileged("tools.max_answer", Kind::Bytes, "1MiB", "size of one answer of a tool"),
+    privileged("tools.concurrency", COUNT_U32, "64", "calls of tools that are under way at the same time"),
+    privileged("tools.modules.*", Kind::Any, "", "address, headers and time of the tools of a module"),
+    privileged("mcp_servers.*", Kind::Any, "", "MCP servers whose tools can be called"),
+    privileged("llm.model", Kind::Text, "-", "the model where neither call nor prompt names one").optional(),
+    privileged("llm.provider", Kind::Text, "-", "who has the models that nobody configured; - goes by their names")
         .optional(),
-    power("llm.system", Kind::Text, "-", "what the model is told first where the prompt has no rules of its own")
+    privileged("llm.system", Kind::Text, "-", "what the model is told first where the prompt has no rules of its own")
         .optional(),
-    power("llm.timeout", Kind::Time, "120s", "time of an answer, and between two pieces of a streamed one"),
-    power("llm.connect_timeout", Kind::Time, "10s", "time until a provider is reached"),
-    power("llm.retries", Kind::Texts, "100ms, 300ms", "waits before a provider is asked again; none asks once"),
-    power("llm.retry_after", Kind::Time, "2s", "longest wait that a provider may ask for"),
-    power("llm.max_answer", Kind::Bytes, "32MiB", "size of one answer of a model"),
-    power("llm.providers.*", Kind::Any, "", "address, key and headers of a provider"),
-    power("models.*", Kind::Any, "", "a model: provider, its name there, aliases, options"),
-    power("server.listen", Kind::Text, "127.0.0.1:8700", "address and port of the daemon; port 0 takes a free one"),
-    power(
+    privileged("llm.timeout", Kind::Time, "120s", "time of an answer, and between two pieces of a streamed one"),
+    privileged("llm.connect_timeout", Kind::Time, "10s", "time until a provider is reached"),
+    privileged("llm.retries", Kind::Texts, "100ms, 300ms", "waits before a provider is asked again; none asks once"),
+    privileged("llm.retry_after", Kind::Time, "2s", "longest wait that a provider may ask for"),
+    privileged("llm.max_answer", Kind::Bytes, "32MiB", "size of one answer of a model"),
+    privileged("llm.providers.*", Kind::Any, "", "address, key and headers of a provider"),
+    privileged("models.*", Kind::Any, "", "a model: provider, its name there, aliases, options"),
+    privileged("server.listen", Kind::Text, "127.0.0.1:8700", "address and port of the daemon; port 0 takes a free one"),
+    privileged(
         "server.open",
         Kind::Flag,
         "false",
         "whether others than this machine may read and render without a key",
     ),
-    power("server.origins", Kind::Texts, "", "web pages that may call the daemon, as https://example.com"),
-    power("server.hosts", Kind::Texts, "", "more names that the daemon is called by"),
-    power("server.workspaces", Kind::Texts, "", "directories outside of the workspace that `workspace_path` may name"),
-    power("server.max_body", Kind::Bytes, "4MiB", "size of the body of a request"),
-    power("server.threads", SOME, "-", "threads that answer; - takes one for each core").optional(),
-    power("server.max_connections", SOME, "1_024", "connections that are open at the same time"),
-    power("server.max_requests", SOME, "256", "requests that are under way at the same time; more get 503"),
-    power("server.rate", SOME, "-", "requests in a second of one key, or of one address without a key; - sets none")
+    privileged("server.origins", Kind::Texts, "", "web pages that may call the daemon, as https://example.com"),
+    privileged("server.hosts", Kind::Texts, "", "more names that the daemon is called by"),
+    privileged("server.workspaces", Kind::Texts, "", "directories outside of the workspace that `workspace_path` may name"),
+    privileged("server.max_body", Kind::Bytes, "4MiB", "size of the body of a request"),
+    privileged("server.threads", COUNT_U32, "-", "threads that answer; - takes one for each core").optional(),
+    privileged("server.max_connections", COUNT_U32, "1_024", "connections that are open at the same time"),
+    privileged("server.max_requests", COUNT_U32, "256", "requests that are under way at the same time; more get 503"),
+    privileged("server.rate", COUNT_U32, "-", "requests in a second of one key, or of one address without a key; - sets none")
         .optional(),
-    power("server.header_timeout", Kind::Time, "30s", "time until the head of a request is there"),
-    power("server.request_timeout", Kind::Time, "60s", "time of one request, but for chats and events"),
-    power("server.stop_timeout", Kind::Time, "30s", "time that requests under way get when the daemon stops"),
-    power("server.linger", Kind::Time, "500ms", "time for which a stopping daemon still takes requests"),
-    power("server.audit", Kind::Text, "state", "file of the audit log; state is the user's state directory, off none"),
-    power("server.log", Kind::Text, "info", "what is logged: error, warn, info, debug, trace, or a filter by module")
+    privileged("server.header_timeout", Kind::Time, "30s", "time until the head of a request is there"),
+    privileged("server.request_timeout", Kind::Time, "60s", "time of one request, but for chats and events"),
+    privileged("server.stop_timeout", Kind::Time, "30s", "time that requests under way get when the daemon stops"),
+    privileged("server.linger", Kind::Time, "500ms", "time for which a stopping daemon still takes requests"),
+    privileged("server.audit", Kind::Text, "state", "file of the audit log; state is the user's state directory, off none"),
+    privileged("server.log", Kind::Text, "info", "what is logged: error, warn, info, debug, trace, or a filter by module")
         .variable("HINAGATA_LOG"),
-    power("server.log_format", Kind::Word(&["text", "json"]), "text", "how it is logged"),
-    power(
+    privileged("server.log_format", Kind::Word(&["text", "json"]), "text", "how it is logged"),
+    privileged(
         "server.trace_values",
         Kind::Flag,
         "false",
         "whether spans hold the values of variables; secret ones never",
     ),
-    power("keys", Kind::Any, "-", "keys of the daemon, each with hash, name and scopes").optional(),
+    privileged("keys", Kind::Any, "-", "keys of the daemon, each with hash, name and scopes").optional(),
     setting_of("context.include", Kind::Texts, "", "patterns of files to pack; none packs the usual text files"),
     setting_of("context.exclude", Kind::Texts, "", "patterns of files to leave out"),
     setting_of("context.base_dir", Kind::Text, "-", "the directory that patterns start at; - is the project's").optional(),
     setting_of("context.max_bytes", Kind::Bytes, "250_000", "most bytes of all contents"),
-    setting_of("context.max_files", SOME, "64", "most files; those of resources do not count"),
-    setting_of("context.max_tokens", SOME, "-", "most tokens of the text; - sets none").optional(),
+    setting_of("context.max_files", COUNT_U32, "64", "most files; those of resources do not count"),
+    setting_of("context.max_tokens", COUNT_U32, "-", "most tokens of the text; - sets none").optional(),
     setting_of("context.model", Kind::Text, "-", "the model whose tokens are counted; - estimates them").optional(),
     setting_of("context.focus", Kind::Texts, "", "patterns of files that come first"),
     setting_of("context.priorities", Kind::Any, "-", "patterns with numbers; files of higher ones come first").optional().merging(),
     setting_of("context.variables", Kind::Any, "-", "what template resources see").optional().merging(),
     setting_of("context.resources", Kind::Any, "-", "sections behind the files, each a bundle of files or a template").optional(),
-    power("context.include_ignored", Kind::Flag, "false", "whether files are packed that ignore files name"),
-    power("context.include_secrets", Kind::Flag, "false", "whether files with secrets are packed and included"),
+    privileged("context.include_ignored", Kind::Flag, "false", "whether files are packed that ignore files name"),
+    privileged("context.include_secrets", Kind::Flag, "false", "whether files with secrets are packed and included"),
     setting_of("context.include_generated", Kind::Flag, "false", "whether directories are packed that tools make"),
     setting_of("context.format", Kind::Word(&["plain", "markdown", "xml"]), "plain", "how files are set apart"),
     setting_of("agents.mode", Kind::Text, "single", "how agents work together; for others that read it"),
@@ -288,14 +288,14 @@ pub static SETTINGS: &[Setting] = &[
         .optional()
         .merging(),
     setting_of("agents.subagents", Kind::Any, "-", "more agents, each with an id and the fields of the manager").optional(),
-    power("mcp.tools", Kind::Flag, "false", "whether prompts are tools over MCP too, for clients without prompts"),
+    privileged("mcp.tools", Kind::Flag, "false", "whether prompts are tools over MCP too, for clients without prompts"),
     setting_of("resources", Kind::Any, "-", "resources over MCP, each with uri and text, file, blob, prompt or context")
         .optional(),
     setting_of("system_prompt", Kind::Text, "-", "what agents without a prompt of their own are told").optional(),
-    power("project_dir", Kind::Text, "-", "the directory that agents and context start at; - is the workspace root")
+    privileged("project_dir", Kind::Text, "-", "the directory that agents and context start at; - is the workspace root")
         .optional(),
     setting_of("version", Kind::Count(1), "1", "the version of the format of these settings"),
-    power("compat", Kind::Word(&["eddie"]), "-", "whose habits to follow, as eddie; - follows ours").optional(),
+    privileged("compat", Kind::Word(&["eddie"]), "-", "whose habits to follow, as eddie; - follows ours").optional(),
 ];
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //!
 //! The reasons are in `docs/design/watching-files.md`.
 
-mod arms;
-mod noted;
+mod pending;
+mod watch_set;
 
 use std::{
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ use std::{
 
 use hinagata_document::{Code, Error, Result};
 
-use self::{arms::Arms, noted::Noted};
+use self::{pending::PendingChanges, watch_set::WatchSet};
 use crate::{
     StateDir,
     layout::{self, BUILTIN_PROMPTS, PACKS, SHARED, TRUST_FILE},
@@ -45,7 +45,7 @@ pub struct Change {
 /// Watches files and directories for as long as it lives.
 #[derive(Debug)]
 pub struct Watcher {
-    noted: Arc<Noted>,
+    pending: Arc<PendingChanges>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -60,23 +60,23 @@ impl Watcher {
         mut told: impl FnMut(Change) + Send + 'static,
     ) -> Result<Self> {
         let places: Vec<PathBuf> = places.into_iter().map(|place| place_of(&place)).collect();
-        let noted = Arc::new(Noted::new(places.clone()));
-        let mut arms = Arms::new(places, &noted).map_err(|error| cannot_watch(&error))?;
-        let complete = arms.arm(false).map_err(|error| cannot_watch(&error))?;
+        let pending = Arc::new(PendingChanges::new(places.clone()));
+        let mut watches = WatchSet::new(places, &pending).map_err(|error| cannot_watch(&error))?;
+        let complete = watches.arm(false).map_err(|error| cannot_watch(&error))?;
         let work = {
-            let noted = Arc::clone(&noted);
-            move || work(&noted, &mut arms, complete, &mut told)
+            let pending = Arc::clone(&pending);
+            move || work(&pending, &mut watches, complete, &mut told)
         };
         let started = thread::Builder::new().name("watch".into()).spawn(work);
         let thread = started.map_err(|error| cannot_watch(&notify::Error::io(error)))?;
-        Ok(Self { noted, thread: Some(thread) })
+        Ok(Self { pending, thread: Some(thread) })
     }
 }
 
 impl Drop for Watcher {
     /// Stops it: nothing is told afterwards.
     fn drop(&mut self) {
-        self.noted.stop();
+        self.pending.stop();
         if let Some(thread) = self.thread.take()
             // Whoever is told may let go of the watcher: a thread does not wait for itself.
             && thread.thread().id() != thread::current().id()
@@ -86,14 +86,14 @@ impl Drop for Watcher {
     }
 }
 
-fn work(noted: &Noted, arms: &mut Arms, mut complete: bool, told: &mut dyn FnMut(Change)) {
+fn work(pending: &PendingChanges, watches: &mut WatchSet, mut complete: bool, told: &mut dyn FnMut(Change)) {
     loop {
         let patience = (!complete).then_some(AGAIN);
-        let Some(burst) = noted.wait(patience, QUIET, LONGEST) else { return };
-        let before = arms.count();
-        complete = arms.arm(burst.lost).unwrap_or(false);
+        let Some(burst) = pending.wait(patience, QUIET, LONGEST) else { return };
+        let before = watches.count();
+        complete = watches.arm(burst.lost).unwrap_or(false);
         // What could not be watched until now may have changed unseen.
-        let seen_late = arms.count() != before;
+        let seen_late = watches.count() != before;
         if let Some(change) = burst.change.or_else(|| seen_late.then(Change::anything)) {
             told(change);
         }
@@ -109,7 +109,7 @@ impl Change {
 /// The places of the workspace at `root` whose changes a catalog notices: prompts, words, agents, packs, the directories
 /// `paths` of the settings, built-ins, the settings under each of their names, and what `state` remembers about the workspace.
 #[must_use]
-pub fn places(root: &Path, paths: &[String], state: Option<&StateDir>) -> Vec<PathBuf> {
+pub fn watched_paths(root: &Path, paths: &[String], state: Option<&StateDir>) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = [SHARED, PACKS, BUILTIN_PROMPTS]
         .into_iter()
         .chain(layout::settings_names())

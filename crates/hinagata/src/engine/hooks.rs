@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use hinagata_template::Render;
-use hinagata_workspace::needing_trust;
+use hinagata_workspace::permissions_needing_trust;
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -180,7 +180,7 @@ impl Call<'_> {
         if self.engine.0.options.trusted {
             return (declared, Vec::new());
         }
-        let withheld = needing_trust(declared.iter().copied());
+        let withheld = permissions_needing_trust(declared.iter().copied());
         self.withheld.note(declarer, &withheld);
         (declared.into_iter().filter(|name| !withheld.contains(name)).collect(), withheld)
     }

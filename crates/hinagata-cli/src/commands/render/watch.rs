@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use hinagata::watch::{Change, Watcher, places};
+use hinagata::watch::{Change, Watcher, watched_paths};
 
 use super::{Arguments, render_once};
 use crate::{
@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             .with_hint("put what it holds into a file"));
     }
     let workspace = Workspace::open_quietly(globals)?;
-    let mut watched = places(
+    let mut watched = watched_paths(
         &workspace.host.root.path,
         &workspace.host.settings.catalog_paths(),
         workspace.host.state.as_ref(),

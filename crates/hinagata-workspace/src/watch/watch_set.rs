@@ -8,24 +8,24 @@ use std::{
 
 use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 
-use super::noted::Noted;
+use super::pending::PendingChanges;
 
 /// Directories above a place that are watched for the names in them. Somebody may move or remove any of them: these
 /// reach from the directory of a workspace's part to the one that holds the workspace.
 const ABOVE: usize = 3;
 
-pub(super) struct Arms {
+pub(super) struct WatchSet {
     watcher: RecommendedWatcher,
     places: Vec<PathBuf>,
     armed: BTreeMap<PathBuf, RecursiveMode>,
 }
 
-impl Arms {
-    pub(super) fn new(places: Vec<PathBuf>, noted: &Arc<Noted>) -> notify::Result<Self> {
+impl WatchSet {
+    pub(super) fn new(places: Vec<PathBuf>, pending: &Arc<PendingChanges>) -> notify::Result<Self> {
         // A link in a workspace could lead to the root of the system.
         let config = Config::default().with_follow_symlinks(false);
-        let noted = Arc::clone(noted);
-        let watcher = RecommendedWatcher::new(move |event| noted.note(event), config)?;
+        let pending = Arc::clone(pending);
+        let watcher = RecommendedWatcher::new(move |event| pending.note(event), config)?;
         Ok(Self { watcher, places, armed: BTreeMap::new() })
     }
 

@@ -1,4 +1,4 @@
-//! What happened since it was told last: noted by the system's thread, taken by the watcher's.
+//! What happened since it was told last: pending by the system's thread, taken by the watcher's.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,7 @@ use notify::{
 use super::Change;
 use crate::layout::STAMPS_FILE;
 
-/// Most paths that are noted by name.
+/// Most paths that are pending by name.
 const MOST: usize = 256;
 
 /// Names of what we write only to rename or remove it.
@@ -23,7 +23,7 @@ const PASSING: [&str; 5] = [".coming", ".leaving", ".replacing", ".copy.new", "_
 
 /// Changes that nobody was told of yet.
 #[derive(Debug)]
-pub(super) struct Noted {
+pub(super) struct PendingChanges {
     places: Vec<PathBuf>,
     state: Mutex<State>,
     woken: Condvar,
@@ -48,7 +48,7 @@ pub(super) struct Burst {
     pub(super) lost: bool,
 }
 
-impl Noted {
+impl PendingChanges {
     pub(super) fn new(places: Vec<PathBuf>) -> Self {
         Self { places, state: Mutex::default(), woken: Condvar::new() }
     }
@@ -173,23 +173,23 @@ mod tests {
 
     const ZERO: Duration = Duration::ZERO;
 
-    fn noted() -> Noted {
-        Noted::new(vec!["/w/user_data/packs".into(), "/w/hinagata.toml".into()])
+    fn pending() -> PendingChanges {
+        PendingChanges::new(vec!["/w/user_data/packs".into(), "/w/hinagata.toml".into()])
     }
 
     fn event(kind: EventKind, path: &str) -> notify::Result<Event> {
         Ok(Event::new(kind).add_path(path.into()))
     }
 
-    fn told(noted: &Noted) -> (Vec<PathBuf>, bool, bool) {
-        let burst = noted.wait(Some(ZERO), ZERO, ZERO).expect("is not stopped");
+    fn told(pending: &PendingChanges) -> (Vec<PathBuf>, bool, bool) {
+        let burst = pending.wait(Some(ZERO), ZERO, ZERO).expect("is not stopped");
         let change = burst.change.unwrap_or(Change { paths: Vec::new(), more: false });
         (change.paths, change.more, burst.lost)
     }
 
     #[test]
     fn only_changes_in_places_and_moves_above_them_count() {
-        let noted = noted();
+        let pending = pending();
         let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
         let (create, remove) = (EventKind::Create(CreateKind::Any), EventKind::Remove(RemoveKind::Any));
         let open = EventKind::Access(AccessKind::Open(AccessMode::Any));
@@ -204,8 +204,8 @@ mod tests {
             (data, "/w/user_data/packs/.x.json.new"),
             (data, "/w/user_data/packs/stamps.json"),
         ] {
-            noted.note(event(kind, path));
-            assert_eq!(told(&noted), (Vec::new(), false, false), "{path}");
+            pending.note(event(kind, path));
+            assert_eq!(told(&pending), (Vec::new(), false, false), "{path}");
         }
         let close = EventKind::Access(AccessKind::Close(AccessMode::Write));
         for (kind, path, lost) in [
@@ -217,23 +217,23 @@ mod tests {
             (create, "/w/user_data", true),
             (remove, "/w", true),
         ] {
-            noted.note(event(kind, path));
-            assert_eq!(told(&noted), (vec![path.into()], false, lost), "{path}");
+            pending.note(event(kind, path));
+            assert_eq!(told(&pending), (vec![path.into()], false, lost), "{path}");
         }
     }
 
     #[test]
     fn a_flood_is_noted_in_bounded_space() {
-        let noted = noted();
+        let pending = pending();
         for number in 0..1_000 {
             let path = format!("/w/user_data/packs/{number:04}");
-            noted.note(event(EventKind::Create(CreateKind::Any), &path));
+            pending.note(event(EventKind::Create(CreateKind::Any), &path));
         }
-        let (paths, more, _) = told(&noted);
+        let (paths, more, _) = told(&pending);
         assert_eq!((paths.len(), more), (MOST, true));
-        noted.note(Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
-        assert_eq!(told(&noted), (Vec::new(), true, true));
-        noted.stop();
-        assert!(noted.wait(None, ZERO, ZERO).is_none());
+        pending.note(Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
+        assert_eq!(told(&pending), (Vec::new(), true, true));
+        pending.stop();
+        assert!(pending.wait(None, ZERO, ZERO).is_none());
     }
 }
