@@ -4,7 +4,7 @@ use hinagata_document::{Error, Fields, Result, json};
 use hinagata_workspace::Settings;
 use serde_json::{Map, Number, Value};
 
-use crate::definition::{Inherited, OwnLimits, Parameters, RenderLimits, limits, variables};
+use crate::definition::{Inherited, Parameters, PromptLimits, RenderLimits, limits, variables};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "defaults.json";
@@ -21,9 +21,9 @@ pub struct Defaults {
     /// Declarations below those of every prompt.
     pub parameters: Parameters,
     /// Limits of prompts that set none.
-    pub limits: OwnLimits,
+    pub limits: PromptLimits,
     /// What no prompt can go beyond.
-    pub caps: OwnLimits,
+    pub caps: PromptLimits,
     /// Keys that nobody knows.
     pub unknown: Map<String, Value>,
     /// What is hardly meant as it is written.
@@ -72,22 +72,27 @@ impl Defaults {
     /// The limits of a prompt: its own, else those of the workspace, else 5 s and 50 000 characters; bounded
     /// by the caps.
     #[must_use]
-    pub fn limits(&self, own: &OwnLimits) -> RenderLimits {
-        self.limits_within(own, &OwnLimits::default(), &OwnLimits::default())
+    pub fn limits(&self, own: &PromptLimits) -> RenderLimits {
+        self.limits_within(own, &PromptLimits::default(), &PromptLimits::default())
     }
 
     /// The limits that a prompt renders with under these settings.
     #[must_use]
     pub fn limits_of(&self, found: &Inherited, settings: &Settings) -> RenderLimits {
-        let configured = OwnLimits::from_settings(settings);
+        let configured = PromptLimits::from_settings(settings);
         let below =
             found.with_body().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
-        self.limits_within(&found.definition.limits, &below, &OwnLimits::caps_from_settings(settings))
+        self.limits_within(&found.definition.limits, &below, &PromptLimits::caps_from_settings(settings))
     }
 
     /// As [`Defaults::limits`], with limits below those of the workspace, and caps beside its own.
     #[must_use]
-    pub fn limits_within(&self, own: &OwnLimits, below: &OwnLimits, caps: &OwnLimits) -> RenderLimits {
+    pub fn limits_within(
+        &self,
+        own: &PromptLimits,
+        below: &PromptLimits,
+        caps: &PromptLimits,
+    ) -> RenderLimits {
         let layers = [own, &self.limits, below];
         let time = layers.iter().find_map(|limits| limits.max_execution_time.clone());
         let size = layers.iter().find_map(|limits| limits.max_output_size);
@@ -120,16 +125,16 @@ mod tests {
             r#"{"limits": {"max_execution_time": 2.5}, "caps": {"max_execution_time": 30, "max_output_size": 200}}"#,
         )
         .expect("reads");
-        let own = |time: Option<u64>, size| OwnLimits {
+        let own = |time: Option<u64>, size| PromptLimits {
             max_execution_time: time.map(Number::from),
             max_output_size: size,
-            ..OwnLimits::default()
+            ..PromptLimits::default()
         };
         let shown = |limits: RenderLimits| (limits.max_execution_time.to_string(), limits.max_output_size);
         assert_eq!(shown(defaults.limits(&own(None, None))), ("2.5".into(), 200));
         assert_eq!(shown(defaults.limits(&own(Some(60), Some(12)))), ("30".into(), 12));
         assert_eq!(shown(Defaults::default().limits(&own(None, None))), ("5".into(), 50_000));
-        let within = |below: OwnLimits, caps: OwnLimits| {
+        let within = |below: PromptLimits, caps: PromptLimits| {
             shown(defaults.limits_within(&own(None, None), &below, &caps))
         };
         assert_eq!(within(own(Some(9), Some(100)), own(Some(1), None)), ("1".into(), 100));

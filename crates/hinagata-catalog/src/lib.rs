@@ -4,13 +4,13 @@
 //! the built-in prompts, chooses between them, and reads what a prompt declares and inherits:
 //!
 //! ```
-//! use hinagata_catalog::{Catalog, CatalogOptions, definition::Class};
+//! use hinagata_catalog::{Catalog, CatalogOptions, definition::ParameterClass};
 //!
 //! // No directory is needed for the built-in prompts.
 //! let catalog = Catalog::open(CatalogOptions::new("no/such/workspace"));
 //! let found = catalog.definition("General-System")?;
 //! assert_eq!(found.definition.source, "ecosystem/default/prompts/general_system");
-//! assert_eq!(found.parameters.names(Class::Required), ["agent_name"]);
+//! assert_eq!(found.parameters.names(ParameterClass::Required), ["agent_name"]);
 //! # Ok::<(), hinagata_document::Error>(())
 //! ```
 //!
@@ -34,13 +34,13 @@ mod vocab;
 
 pub use agent::Agent;
 pub use catalog::{
-    BOUND, Candidate, Catalog, CatalogOptions, Choice, FoundTemplate, Listing, Narrowed, NarrowedStore,
-    PackTools, PromptFilter, Reach, not_approved, untrusted_error,
+    BOUND, Candidate, Catalog, CatalogOptions, FoundTemplate, Listing, Narrowed, NarrowedStore, PackTools,
+    PromptFilter, Reach, ResolvedPrompt, not_approved, untrusted_error,
 };
 pub use defaults::Defaults;
 pub use definition::RenderLimits;
 pub use id::{PackId, PromptId, normal_form};
-pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Provider, Refused, Replaces};
+pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Refused, Replaces, VariableProvider};
 pub use resolution::{Resolution, Resolutions, record as record_resolution};
 pub use tool_document::{OnError, ToolDocument, ToolDocuments};
 pub use vocab::Vocabulary;

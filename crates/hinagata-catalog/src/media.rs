@@ -48,7 +48,7 @@ const ENDS: [(&str, &str); 22] = [
 
 /// The type that bytes show by their start.
 #[must_use]
-pub fn sniffed(bytes: &[u8]) -> Option<&'static str> {
+pub fn detect_media_type(bytes: &[u8]) -> Option<&'static str> {
     let riff = |offset: usize| offset != 8 || bytes.starts_with(b"RIFF");
     let found = STARTS.iter().find(|(offset, start, _)| {
         riff(*offset) && bytes.get(*offset..).is_some_and(|rest| rest.starts_with(start))
@@ -69,7 +69,7 @@ pub fn of_file(name: &str, bytes: &[u8]) -> &'static str {
     let is_text = std::str::from_utf8(bytes).is_ok();
     let by_name = || of_name(name).filter(|kind| is_text || !kind.starts_with("text/"));
     let rest = if is_text { "text/plain" } else { "application/octet-stream" };
-    sniffed(bytes).or_else(by_name).unwrap_or(rest)
+    detect_media_type(bytes).or_else(by_name).unwrap_or(rest)
 }
 
 /// Whether `text` is a type, as `image/png`.

@@ -45,7 +45,7 @@ impl OnError {
 
     /// The one called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "default" => Some(Self::Default),
             "fail" => Some(Self::Fail),

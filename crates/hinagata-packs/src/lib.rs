@@ -76,7 +76,7 @@ impl Packs {
     #[must_use]
     pub fn list(&self) -> Vec<PackSummary> {
         let packs = self.catalog.opened_packs().iter();
-        packs.map(|pack| PackSummary::of(&self.catalog, &View::of(pack))).collect()
+        packs.map(|pack| PackSummary::of(&self.catalog, &View::of_pack(pack))).collect()
     }
 
     /// Everything that a pack brings.
@@ -85,7 +85,7 @@ impl Packs {
     /// Code `not_found`.
     pub fn show(&self, pack: &str) -> Result<PackDetails> {
         let pack = self.pack(pack)?;
-        Ok(self.details(&View::of(pack)))
+        Ok(self.details(&View::of_pack(pack)))
     }
 
     /// Approves a pack as it is now. With `expected`, the content that [`Packs::show`] told, only if it is still that.
@@ -105,7 +105,7 @@ impl Packs {
     /// Code `not_found`; code `store` when it cannot be written.
     pub fn reject(&mut self, pack: &str, now: SystemTime) -> Result<PackSummary> {
         let found = Arc::clone(self.pack(pack)?);
-        self.state_of(&found.id).reject(&View::of(&found).version(), now)?;
+        self.state_of(&found.id).reject(&View::of_pack(&found).version(), now)?;
         self.changed(&found.id)
     }
 
@@ -120,7 +120,7 @@ impl Packs {
 
     fn changed(&mut self, pack: &PackId) -> Result<PackSummary> {
         self.catalog = self.catalog.reload();
-        Ok(PackSummary::of(&self.catalog, &View::of(self.pack(pack.as_str())?)))
+        Ok(PackSummary::of(&self.catalog, &View::of_pack(self.pack(pack.as_str())?)))
     }
 
     fn state_of(&self, pack: &PackId) -> PackState {

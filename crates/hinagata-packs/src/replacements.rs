@@ -66,7 +66,7 @@ impl Packs {
             return Err(not_approved(&found.id));
         }
         self.catalog = self.catalog.set_resolution(replaced.as_str(), &source, now)?;
-        let version = View::of(&found).version();
+        let version = View::of_pack(&found).version();
         self.state_of(&found.id).set_declined(&version, replaced.as_str(), false)?;
         self.replacement(&found.id, &replaced)
     }
@@ -81,7 +81,7 @@ impl Packs {
             return self.decide_on_tool(&found, prompt, &own, false, now);
         }
         let (found, replaced, own) = self.proposal(pack, prompt)?;
-        let version = View::of(&found).version();
+        let version = View::of_pack(&found).version();
         self.state_of(&found.id).set_declined(&version, replaced.as_str(), true)?;
         if chosen(&self.catalog, &found.id, &replaced, &own) {
             self.catalog = self.catalog.unset_resolution(&replaced, now)?;
@@ -92,7 +92,7 @@ impl Packs {
     /// The pack and its own tool, where it proposes to replace a tool called `tool` and no prompt of that name.
     fn tool_proposal(&self, pack: &str, tool: &str) -> Result<Option<(Arc<Pack>, String)>> {
         let found = Arc::clone(self.pack(pack)?);
-        let view = View::of(&found);
+        let view = View::of_pack(&found);
         let Ok(manifest) = &view.manifest else { return Ok(None) };
         let wanted = PromptId::new(tool).ok();
         let is_prompt = manifest.replaces.prompts.keys().any(|old| PromptId::new(old).ok() == wanted);
@@ -122,7 +122,7 @@ impl Packs {
         } else if chosen {
             self.catalog = self.catalog.set_tool_resolution(tool, None, now)?;
         }
-        let view = View::of(pack);
+        let view = View::of_pack(pack);
         self.state_of(&pack.id).set_declined(&view.version(), &declined_tool(tool), !accepted)?;
         let state = if accepted { ReplacementState::Accepted } else { ReplacementState::Declined };
         let (replaces, by) = (tool.to_owned(), own.to_owned());
@@ -132,7 +132,7 @@ impl Packs {
     /// The pack, the prompt that it proposes to replace, and its own prompt.
     fn proposal(&self, pack: &str, prompt: &str) -> Result<(Arc<Pack>, PromptId, PromptId)> {
         let found = Arc::clone(self.pack(pack)?);
-        let view = View::of(&found);
+        let view = View::of_pack(&found);
         let manifest = view.manifest.as_ref().map_err(Clone::clone)?;
         let wanted = PromptId::new(prompt)?;
         let proposals = &manifest.replaces.prompts;
@@ -154,7 +154,7 @@ impl Packs {
 
     /// The directory of a pack's own prompt, as a path from the workspace root.
     fn source_of(&self, pack: &PackId, own: &PromptId) -> Result<String> {
-        let found = View::of(self.pack(pack.as_str())?);
+        let found = View::of_pack(self.pack(pack.as_str())?);
         let entry = found.prompts.as_ref().and_then(|prompts| prompts.find(own).next());
         entry
             .map(|entry| entry.source().to_owned())
@@ -166,7 +166,7 @@ impl Packs {
             proposal.kind == ReplacementKind::Prompt
                 && PromptId::new(&proposal.replaces).is_ok_and(|old| old == *replaced)
         };
-        let view = View::of(self.pack(pack.as_str())?);
+        let view = View::of_pack(self.pack(pack.as_str())?);
         let gone = || Error::new(Code::NotFound, format!("the proposal of the pack `{pack}` is gone"));
         self.replacements(&view).into_iter().find(is_it).ok_or_else(gone)
     }

@@ -1,7 +1,7 @@
 //! Everything that a pack brings.
 
 use hinagata_catalog::{
-    PackId, PromptId, Provider,
+    PackId, PromptId, VariableProvider,
     definition::{Definition, Hooks},
     pack::{Walked, content_of},
     source::{Entry, Index, RootKind},
@@ -219,7 +219,7 @@ impl Packs {
         (!others.is_empty()).then_some(PackConflict { kind: PackConflictKind::Partial, name, others })
     }
 
-    fn namespace_conflict(&self, pack: &PackId, provider: &Provider) -> Option<PackConflict> {
+    fn namespace_conflict(&self, pack: &PackId, provider: &VariableProvider) -> Option<PackConflict> {
         let claims = |other: &&PackId| {
             let manifest = self.catalog.manifest(other).ok().flatten();
             manifest
@@ -236,12 +236,12 @@ fn entries<'v>(view: &'v View<'_>) -> impl Iterator<Item = &'v Entry> {
     view.prompts.iter().flat_map(Index::iter).map(|entry| &**entry)
 }
 
-fn providers<'v>(view: &'v View<'_>) -> &'v [Provider] {
+fn providers<'v>(view: &'v View<'_>) -> &'v [VariableProvider] {
     view.manifest.as_ref().map(|manifest| manifest.providers.as_slice()).unwrap_or_default()
 }
 
 impl PackProvider {
-    fn of(provider: &Provider) -> Self {
+    fn of(provider: &VariableProvider) -> Self {
         Self {
             namespace: provider.namespace.clone(),
             file: provider.file.clone(),
@@ -285,7 +285,7 @@ fn python_file(view: &View<'_>, file: &str) -> PythonFile {
         };
     }
     let provider = providers(view).iter().find(|provider| provider.file == file);
-    let permissions = provider.map(Provider::permissions).unwrap_or_default();
+    let permissions = provider.map(VariableProvider::permissions).unwrap_or_default();
     PythonFile {
         file: file.to_owned(),
         role: if provider.is_some() { PythonRole::Provider } else { PythonRole::Other },

@@ -73,7 +73,7 @@ impl Verification {
         Ok(Self {
             pack_id: pack.id.clone(),
             state: pack.approval(),
-            version: View::of(pack).version(),
+            version: View::of_pack(pack).version(),
             approved_version: record.as_ref().map(|record| record.version.clone()),
             approved_at: record.map(|record| record.approved_at),
             files,

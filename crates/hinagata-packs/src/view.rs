@@ -24,7 +24,7 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(pack: &'a Arc<Pack>) -> Self {
+    pub(super) fn of_pack(pack: &'a Arc<Pack>) -> Self {
         Self { pack, manifest: manifest(pack), prompts: prompts(pack).ok().flatten() }
     }
 

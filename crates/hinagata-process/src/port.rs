@@ -2,7 +2,7 @@
 
 use hinagata::{
     Code, Error, Result,
-    definition::{LooseModules, module_error},
+    definition::{AdHocModules, module_error},
     module::{CompiledPrompt, PromptModule, merge_modules, tokens::TokenCount},
     ports::PortFuture,
 };
@@ -84,7 +84,7 @@ impl Prompts for PromptModule<Value> {
     }
 }
 
-impl Prompts for LooseModules {
+impl Prompts for AdHocModules {
     fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
         self.compile_behind(process, context)
     }

@@ -57,7 +57,7 @@ fn empty_response(status: StatusCode) -> Response {
 /// A response with `value` as JSON and an ETag, or 304 where the caller has this version.
 pub(crate) fn json_with_etag(parts: &Parts, value: &impl Serialize) -> Answer {
     let text = to_json_bytes(value)?;
-    let tag = format!("\"{}\"", &Digest::of(&text).to_string()[..32]);
+    let tag = format!("\"{}\"", &Digest::sha256(&text).to_string()[..32]);
     let mut response = if has_etag(parts, &tag) {
         empty_response(StatusCode::NOT_MODIFIED)
     } else {

@@ -102,7 +102,7 @@ impl Events {
     pub(crate) fn publish_store(&self, store: &Arc<StoreSnapshot>) -> bool {
         let before = self.0.store.lock().unwrap_or_else(PoisonError::into_inner).replace(Arc::clone(store));
         let is_same = |kind: StoreKind| {
-            before.as_ref().is_some_and(|before| Arc::ptr_eq(before.of(kind), store.of(kind)))
+            before.as_ref().is_some_and(|before| Arc::ptr_eq(before.documents(kind), store.documents(kind)))
         };
         let kinds: Vec<StoreKind> = StoreKind::ALL.into_iter().filter(|kind| !is_same(*kind)).collect();
         if before.as_ref().is_some_and(|before| before.health.is_up() != store.health.is_up()) {

@@ -61,7 +61,7 @@ impl SharedState {
         let keys = self.state.lock().unwrap_or_else(PoisonError::into_inner).keys().clone();
         let current = self.current.load();
         // A key may be spelled with dots, and the write must replace the visible document.
-        let key = |change: &StoreChange| match current.of(change.kind).get(change.id.as_str()) {
+        let key = |change: &StoreChange| match current.documents(change.kind).get(change.id.as_str()) {
             Some(stored) => stored.key.to_string(),
             None => keys.document_key(change.kind, &change.id),
         };

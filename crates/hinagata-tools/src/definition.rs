@@ -78,7 +78,7 @@ impl ToolDefinition {
             description: fields.text("description").map(str::to_owned),
             parameters: fields.schema("parameters"),
             pure: fields.0.get("pure").and_then(Value::as_bool).unwrap_or(true),
-            on_error: fields.text("on_error").and_then(OnError::named).unwrap_or_default(),
+            on_error: fields.text("on_error").and_then(OnError::from_name).unwrap_or_default(),
             fallback,
         };
         Ok(Self { tool, origin: document.origin.clone(), call: fields.call(), returns })

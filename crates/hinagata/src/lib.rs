@@ -44,10 +44,10 @@ pub use engine::{
     WeakEngine, from_text,
 };
 pub use hinagata_catalog::{
-    Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Choice, Defaults, FoundTemplate, Listing,
-    Manifest, PackId, PackKind, PackLimits, PromptFilter, PromptId, Provider, Reach, Refused, RenderLimits,
-    Replaces, Resolution, Resolutions, Vocabulary, definition, media, normal_form, record_resolution, source,
-    store,
+    Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Defaults, FoundTemplate, Listing,
+    Manifest, PackId, PackKind, PackLimits, PromptFilter, PromptId, Reach, Refused, RenderLimits, Replaces,
+    Resolution, Resolutions, ResolvedPrompt, VariableProvider, Vocabulary, definition, media, normal_form,
+    record_resolution, source, store,
 };
 pub use hinagata_document::{
     Code, CodeSpec, Diagnostic, Digest, Error, InvalidDigest, Place, Result, Severity, warn_of_long_number,

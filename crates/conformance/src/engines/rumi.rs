@@ -3,7 +3,7 @@
 use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
-use hinagata::definition::{Class, Inherited};
+use hinagata::definition::{Inherited, ParameterClass};
 use hinagata::ports::Clock;
 use hinagata::{
     Approval, Approvals, Catalog, Code, Context, Engine as PromptEngine, EngineOptions, Error, RenderedBody,
@@ -119,7 +119,7 @@ fn definition(catalog: &Catalog, name: &str) -> Result<Value> {
     let found = catalog.inherited(&choice)?;
     let Inherited { definition, parameters, .. } = &found;
     let limits = catalog.defaults()?.limits(&definition.limits);
-    let names = |class: Class| parameters.names(class);
+    let names = |class: ParameterClass| parameters.names(class);
     Ok(json!({"definition": {
         "prompt_id": choice.id,
         "source": definition.source,
@@ -127,7 +127,7 @@ fn definition(catalog: &Catalog, name: &str) -> Result<Value> {
         "version": definition.metadata.version,
         "extends": definition.metadata.extends,
         "variables": {
-            "required": names(Class::Required), "optional": names(Class::Optional), "custom": names(Class::Custom),
+            "required": names(ParameterClass::Required), "optional": names(ParameterClass::Optional), "custom": names(ParameterClass::Custom),
         },
         "permissions": definition.permissions.granted().collect::<Vec<_>>(),
         "limits": {

@@ -34,7 +34,7 @@ pub struct Candidate {
 
 /// The prompt that a name stands for.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct ResolvedPrompt {
     /// The id that was asked for, in normal form.
     pub id: PromptId,
     /// The directory that answers for it, which has another id when a pack replaces the prompt.
@@ -164,14 +164,14 @@ impl Catalog {
     ///
     /// # Errors
     /// Codes `id`, `not_found`, and `conflict` when several could be meant and no recorded choice decides.
-    pub fn choose(&self, name: &str) -> Result<Choice> {
+    pub fn choose(&self, name: &str) -> Result<ResolvedPrompt> {
         self.choose_id(&self.resolve_id(name)?)
     }
 
     /// The one prompt with this id, without the vocabulary.
-    pub(crate) fn choose_id(&self, id: &PromptId) -> Result<Choice> {
+    pub(crate) fn choose_id(&self, id: &PromptId) -> Result<ResolvedPrompt> {
         let usable: Vec<&Arc<Entry>> = self.entries(id).filter(|entry| self.is_usable(entry)).collect();
-        let choice = |entry: &Arc<Entry>| Ok(Choice { id: id.clone(), entry: Arc::clone(entry) });
+        let choice = |entry: &Arc<Entry>| Ok(ResolvedPrompt { id: id.clone(), entry: Arc::clone(entry) });
         let recorded = self.resolutions().get(id);
         if let Some(entry) = recorded.and_then(|recorded| self.chosen(id, recorded, &usable)) {
             return choice(entry);
@@ -317,14 +317,14 @@ impl Catalog {
     ///
     /// # Errors
     /// Code `definition`, and `conflict` for a parent.
-    pub fn inherited(&self, choice: &Choice) -> Result<Inherited> {
+    pub fn inherited(&self, choice: &ResolvedPrompt) -> Result<Inherited> {
         self.inherited_with(choice, |_, definition| Ok(definition))
     }
 
     /// The same, with each definition as `complete` makes it of what its files say.
     pub fn inherited_with(
         &self,
-        choice: &Choice,
+        choice: &ResolvedPrompt,
         mut complete: impl FnMut(&Entry, Arc<Definition>) -> Result<Arc<Definition>>,
     ) -> Result<Inherited> {
         let mut completed = |entry: &Entry| complete(entry, entry.definition()?);

@@ -25,7 +25,7 @@ use hinagata_workspace::{
     layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
 };
 
-pub use candidates::{Candidate, Choice, not_approved};
+pub use candidates::{Candidate, ResolvedPrompt, not_approved};
 pub use listing::{Listing, PromptFilter};
 pub use lookup::FoundTemplate;
 pub use reach::{BOUND, Narrowed, NarrowedStore, Reach};
@@ -472,7 +472,7 @@ fn index_of_store(
 ) -> (Index, Vec<Diagnostic>) {
     let known =
         before.and_then(|catalog| catalog.0.roots.iter().find(|index| index.root.kind == RootKind::Store));
-    let mut prompts = StorePrompts::of(store);
+    let mut prompts = StorePrompts::from_snapshot(store);
     if let Some(known) = known.filter(|_| serve_stale) {
         prompts.keep_usable(|id| known.find(id).filter_map(|entry| entry.stored().cloned()).collect());
     }

@@ -94,7 +94,10 @@ impl Reach {
     /// The store as far as it is there.
     fn narrow(&self, store: &StoreSnapshot) -> StoreSnapshot {
         let some = |kind: StoreKind| -> StoredMap {
-            let all = store.of(kind).iter().filter(|(id, stored)| self.has_document(kind, id, &stored.value));
+            let all = store
+                .documents(kind)
+                .iter()
+                .filter(|(id, stored)| self.has_document(kind, id, &stored.value));
             all.map(|(id, stored)| (Arc::clone(id), stored.clone())).collect()
         };
         let environs = some(StoreKind::Environ);

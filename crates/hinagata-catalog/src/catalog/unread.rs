@@ -7,7 +7,7 @@ use hinagata_document::{Code, Diagnostic, Error, Severity};
 use hinagata_workspace::layout::{PACKS, SHARED_PROMPTS};
 use serde_json::Value;
 
-use crate::{Catalog, Choice, PromptId, resolution, source::Index, store::StoreSnapshot};
+use crate::{Catalog, PromptId, ResolvedPrompt, resolution, source::Index, store::StoreSnapshot};
 
 /// What findings about the store as a whole are about.
 const STORE: &str = "store";
@@ -70,7 +70,7 @@ impl Catalog {
 
     /// What could not be read and may have changed what a call gives that asked for `name` and was answered by `choice`.
     #[must_use]
-    pub fn unread_for(&self, name: &str, choice: &Choice) -> Vec<Diagnostic> {
+    pub fn unread_for(&self, name: &str, choice: &ResolvedPrompt) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.unread_places().collect();
         all.extend(self.roots().iter().flat_map(|index| index.left_out_of(&choice.id)).cloned());
         all.extend(self.resolution_problem(self.resolutions().problem_of(&choice.id)));

@@ -15,7 +15,7 @@ pub struct Computed {
 impl Computed {
     /// What the answer to [`crate::ports::Stage::Load`] tells: `constants` by name, and the names of `hooks`.
     #[must_use]
-    pub fn of(told: &Value) -> Option<Self> {
+    pub fn from_answer(told: &Value) -> Option<Self> {
         let constants = told.get("constants")?.as_object()?.clone();
         let hooks = told.get("hooks")?.as_array()?;
         let hooks = hooks.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();

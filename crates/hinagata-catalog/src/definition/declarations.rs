@@ -10,7 +10,7 @@
 use hinagata_document::{Data, Fields, LineColumn, Node, truncate_for_display};
 use serde_json::{Map, Value, json};
 
-use super::parameter::{Class, Origin, Parameter, Parameters, Proposals, ValueType};
+use super::parameter::{Origin, Parameter, ParameterClass, Parameters, Proposals, ValueType};
 
 /// What a declaration of a variable can say.
 const FIELDS: [&str; 11] = [
@@ -54,7 +54,7 @@ pub(crate) fn variables(fields: &mut Fields<'_>, field: &str, node: &Node) -> Pa
 
 /// Whether a map has classes of variables: the short forms have no lists, so a list says what is meant.
 fn is_classes(entries: &[(String, Node)]) -> bool {
-    let empty = |(name, value): &(String, Node)| value.is_null() && Class::named(name).is_some();
+    let empty = |(name, value): &(String, Node)| value.is_null() && ParameterClass::from_name(name).is_some();
     entries.iter().any(|(_, value)| value.as_list().is_some())
         || !entries.is_empty() && entries.iter().all(empty)
 }
@@ -76,8 +76,10 @@ fn joined(fields: &mut Fields<'_>, field: &str, declared: Vec<Parameter>) -> Par
         };
         let first = all[place].clone();
         all[place] = match (first.class, parameter.class) {
-            (Class::Optional, Class::Custom) if first.custom.is_none() => first.over_custom(parameter),
-            (Class::Custom, Class::Optional) => parameter.over_custom(first),
+            (ParameterClass::Optional, ParameterClass::Custom) if first.custom.is_none() => {
+                first.over_custom(parameter)
+            }
+            (ParameterClass::Custom, ParameterClass::Optional) => parameter.over_custom(first),
             _ => {
                 let message = format!("`{}` is declared twice in `{field}`", parameter.name);
                 match parameter.place {
@@ -95,8 +97,8 @@ fn classes(fields: &mut Fields<'_>, field: &str, entries: &[(String, Node)]) -> 
     let mut declared = Vec::new();
     for (name, value) in entries {
         let path = format!("{field}.{name}");
-        let Some(class) = Class::named(name) else {
-            let known: Vec<&str> = Class::ALL.iter().map(|class| class.as_str()).collect();
+        let Some(class) = ParameterClass::from_name(name) else {
+            let known: Vec<&str> = ParameterClass::ALL.iter().map(|class| class.as_str()).collect();
             fields.unknown_class(&path, value, name, &known);
             continue;
         };
@@ -106,7 +108,12 @@ fn classes(fields: &mut Fields<'_>, field: &str, entries: &[(String, Node)]) -> 
     declared
 }
 
-fn list(fields: &mut Fields<'_>, field: &str, items: &[Node], class: Option<Class>) -> Vec<Parameter> {
+fn list(
+    fields: &mut Fields<'_>,
+    field: &str,
+    items: &[Node],
+    class: Option<ParameterClass>,
+) -> Vec<Parameter> {
     let mut declared = Vec::new();
     for (index, item) in items.iter().enumerate() {
         let path = format!("{field}[{index}]");
@@ -149,7 +156,7 @@ fn schema(fields: &mut Fields<'_>, field: &str, node: &Node, _entries: &[(String
     let properties = node.get("properties").and_then(Node::as_map).unwrap_or_default();
     let mut declared = Vec::new();
     for (name, value) in properties {
-        let class = if required.contains(name) { Class::Required } else { Class::Optional };
+        let class = if required.contains(name) { ParameterClass::Required } else { ParameterClass::Optional };
         let mut found =
             parameter(fields, &format!("{field}.properties.{name}"), name.clone(), value, Some(class));
         found.schema = Some(value.to_value());
@@ -166,11 +173,11 @@ fn short(fields: &mut Fields<'_>, field: &str, name: &str, node: &Node) -> Optio
     };
     let path = format!("{field}.{bare}");
     if node.as_map().is_some() {
-        let class = optional.then_some(Class::Optional);
+        let class = optional.then_some(ParameterClass::Optional);
         warn_of_unknown_fields(fields, &path, node);
         return Some(parameter(fields, &path, bare.to_owned(), node, class));
     }
-    let class = if optional { Class::Optional } else { Class::Required };
+    let class = if optional { ParameterClass::Optional } else { ParameterClass::Required };
     // A word may be followed by its description, as in `string, the name to greet`.
     let text = fields.string(&path, node)?;
     let (kind, description) = match text.split_once(',') {
@@ -187,7 +194,7 @@ fn parameter(
     path: &str,
     name: String,
     node: &Node,
-    class: Option<Class>,
+    class: Option<ParameterClass>,
 ) -> Parameter {
     if name.is_empty() || RESERVED.contains(&name.as_str()) {
         let message = match name.is_empty() {
@@ -198,7 +205,7 @@ fn parameter(
     }
     let mut parameter = Parameter {
         name,
-        class: Class::Optional,
+        class: ParameterClass::Optional,
         kind: ValueType::Any,
         default: None,
         description: None,
@@ -235,7 +242,11 @@ fn parameter(
     if let (Some(choices), None) = (choices, &parameter.schema) {
         parameter.schema = Some(json!({"enum": choices}));
     }
-    parameter.class = class.unwrap_or(if required == Some(true) { Class::Required } else { Class::Optional });
+    parameter.class = class.unwrap_or(if required == Some(true) {
+        ParameterClass::Required
+    } else {
+        ParameterClass::Optional
+    });
     parameter
 }
 

@@ -5,7 +5,7 @@ use hinagata_template::Language;
 use serde_json::{Map, Number, Value};
 
 use super::declarations;
-use super::limits::OwnLimits;
+use super::limits::PromptLimits;
 use super::messages::{self, DraftMessage};
 use super::model::{Permissions, Settings, UndefinedMode};
 use super::parameter::Parameters;
@@ -32,7 +32,7 @@ pub(super) struct Draft {
     pub(super) on_error: Option<OnError>,
     pub(super) parameters: Parameters,
     pub(super) permissions: Option<Permissions>,
-    pub(super) limits: Option<OwnLimits>,
+    pub(super) limits: Option<PromptLimits>,
     pub(super) settings: Settings,
     pub(super) more: Map<String, Value>,
     pub(super) unknown: Map<String, Value>,
@@ -263,8 +263,8 @@ fn set_permission(
 }
 
 /// The limits of a prompt, or of `defaults.json`.
-pub(crate) fn limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> OwnLimits {
-    let mut limits = OwnLimits::default();
+pub(crate) fn limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> PromptLimits {
+    let mut limits = PromptLimits::default();
     for (name, value) in fields.map(field, node) {
         let path = format!("{field}.{name}");
         match name.as_str() {
@@ -274,7 +274,7 @@ pub(crate) fn limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> OwnLi
                 limits.other.insert(name.clone(), value.to_value());
                 let message =
                     format!("there is no limit `{}`, so it bounds nothing", truncate_for_display(name));
-                fields.warn_of_unknown(&path, value, (name, &message), &OwnLimits::NAMES);
+                fields.warn_of_unknown(&path, value, (name, &message), &PromptLimits::NAMES);
             }
         }
     }

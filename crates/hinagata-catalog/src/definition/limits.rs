@@ -5,7 +5,7 @@ use serde_json::{Map, Number, Value};
 
 /// The limits that a prompt sets for itself; `None` where it sets none.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct OwnLimits {
+pub struct PromptLimits {
     /// Seconds that all its Python may take.
     pub max_execution_time: Option<Number>,
     /// Unicode characters that it may give.
@@ -14,7 +14,7 @@ pub struct OwnLimits {
     pub other: Map<String, Value>,
 }
 
-impl OwnLimits {
+impl PromptLimits {
     /// The limits that the engine knows.
     pub const NAMES: [&'static str; 2] = ["max_execution_time", "max_output_size"];
 
@@ -54,9 +54,9 @@ mod tests {
     #[test]
     fn without_any_source_prompts_have_five_seconds_and_at_most_sixty() {
         let settings = Settings::default();
-        let limits = OwnLimits::from_settings(&settings);
+        let limits = PromptLimits::from_settings(&settings);
         assert_eq!((limits.max_execution_time, limits.max_output_size), (Some(5.into()), None));
-        let caps = OwnLimits::caps_from_settings(&settings);
+        let caps = PromptLimits::caps_from_settings(&settings);
         assert_eq!((caps.max_execution_time, caps.max_output_size), (Some(60.into()), None));
     }
 }

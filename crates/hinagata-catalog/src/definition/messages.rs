@@ -70,7 +70,7 @@ fn role(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<Text> {
     if node.as_str().is_some_and(|word| word.contains("{{")) {
         return Some(text(fields, node, node.as_str().unwrap_or_default()));
     }
-    fields.one_of(field, node, &Role::NAMES, Role::named)?;
+    fields.one_of(field, node, &Role::NAMES, Role::from_name)?;
     Some(text(fields, node, node.as_str().unwrap_or_default()))
 }
 
@@ -138,7 +138,8 @@ impl DraftMessage {
             DraftPart::Text(text) => Part::Text(text.finish(engine)),
             DraftPart::Other { kind, fields } => Part::Other { kind, fields },
         };
-        let role = Role::named(&self.role.text).unwrap_or_else(|| Role::Template(self.role.finish(engine)));
+        let role =
+            Role::from_name(&self.role.text).unwrap_or_else(|| Role::Template(self.role.finish(engine)));
         Message { role, parts: self.parts.into_iter().map(part).collect(), unknown: self.unknown }
     }
 }

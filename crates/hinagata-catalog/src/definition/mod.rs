@@ -22,14 +22,14 @@ pub use hinagata_template::Language;
 pub use computed::Computed;
 pub use hinagata_document::yaml_value;
 pub use inherit::Inherited;
-pub use limits::{OwnLimits, RenderLimits};
+pub use limits::{PromptLimits, RenderLimits};
 pub use model::{
     Body, Definition, FileRead, Hook, Hooks, Message, Metadata, Part, Permissions, Role, Settings,
     TemplateText, UndefinedMode,
 };
-pub use module::{Given, LooseModules, ModuleBody, PRESETS, module_error, preset};
-pub use parameter::{Class, Origin, Parameter, Parameters, Proposals, ValueType};
-pub use read::{PromptFiles, document, read, read_again};
+pub use module::{AdHocModules, Given, ModuleBody, PRESETS, module_error, preset};
+pub use parameter::{Origin, Parameter, ParameterClass, Parameters, Proposals, ValueType};
+pub use read::{PromptFiles, definition_from_json, read_again, read_definition};
 
 pub(crate) use declarations::variables;
 pub(crate) use draft::limits;

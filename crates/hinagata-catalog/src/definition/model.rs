@@ -6,7 +6,7 @@ use hinagata_document::{Error, Place};
 use hinagata_template::Language;
 use serde_json::{Map, Value};
 
-use super::{limits::OwnLimits, module::ModuleBody, parameter::Parameters};
+use super::{limits::PromptLimits, module::ModuleBody, parameter::Parameters};
 use crate::{PromptId, tool_document::OnError};
 
 /// A prompt as it is declared: metadata, parameters, a body, permissions, limits.
@@ -27,7 +27,7 @@ pub struct Definition {
     /// What its hooks may use.
     pub permissions: Permissions,
     /// Its own limits.
-    pub limits: OwnLimits,
+    pub limits: PromptLimits,
     /// Its Python, when it has some.
     pub hooks: Hooks,
     /// What an undefined variable prints; `None` leaves it to the kind of source.
@@ -93,7 +93,7 @@ impl Body {
     /// `configured`, with what a body of this kind has where that says nothing: a module carries the texts of others,
     /// and is larger than what somebody writes.
     #[must_use]
-    pub fn limits(&self, configured: &OwnLimits) -> OwnLimits {
+    pub fn limits(&self, configured: &PromptLimits) -> PromptLimits {
         let mut limits = configured.clone();
         if let Self::Module(_) = self {
             limits.max_output_size.get_or_insert(OUTPUT_SIZE_OF_MODULES);
@@ -149,7 +149,7 @@ impl Role {
 
     /// The role called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "system" => Self::System,
             "developer" => Self::Developer,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 /// How a parameter gets its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Class {
+pub enum ParameterClass {
     /// The caller or the agent gives it.
     Required,
     /// It has a default.
@@ -15,13 +15,13 @@ pub enum Class {
     Custom,
 }
 
-impl Class {
+impl ParameterClass {
     /// All of them, in the order of a definition.
     pub const ALL: [Self; 3] = [Self::Required, Self::Optional, Self::Custom];
 
     /// The class called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|class| class.as_str() == name)
     }
 
@@ -72,7 +72,7 @@ pub struct Parameter {
     /// The name in the template.
     pub name: String,
     /// How it gets its value.
-    pub class: Class,
+    pub class: ParameterClass,
     /// The type.
     pub kind: ValueType,
     /// The value when nobody gives one.
@@ -101,7 +101,7 @@ impl Parameter {
     /// Whether every call has to pass it: it is required, and no system or shared variable gives it a value.
     #[must_use]
     pub fn must_be_passed(&self) -> bool {
-        self.class == Class::Required && self.origin == Origin::Default
+        self.class == ParameterClass::Required && self.origin == Origin::Default
     }
 
     /// One variable that is declared as optional and as custom: the layer of optional defaults lies above that of custom
@@ -121,7 +121,7 @@ impl Parameter {
             true => Self { custom: Some(Box::new(custom)), ..merged },
             // The default is that of the custom declaration, and so are its layer and place.
             false => Self {
-                class: Class::Custom,
+                class: ParameterClass::Custom,
                 origin: custom.origin,
                 from: custom.from,
                 place: custom.place,
@@ -161,7 +161,7 @@ impl Parameters {
 
     /// The names of one class, sorted.
     #[must_use]
-    pub fn names(&self, class: Class) -> Vec<&str> {
+    pub fn names(&self, class: ParameterClass) -> Vec<&str> {
         let mut names: Vec<&str> = self
             .0
             .iter()

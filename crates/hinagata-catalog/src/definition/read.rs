@@ -42,7 +42,12 @@ pub trait PromptFiles {
 ///
 /// # Errors
 /// Code `definition`, with file, line, column and every wrong field at once.
-pub fn read(id: &PromptId, name: &str, source: &str, files: &dyn PromptFiles) -> Result<Definition> {
+pub fn read_definition(
+    id: &PromptId,
+    name: &str,
+    source: &str,
+    files: &dyn PromptFiles,
+) -> Result<Definition> {
     read_with(id, name, source, files, None)
 }
 
@@ -90,7 +95,12 @@ impl PromptFiles for Again<'_> {
 ///
 /// # Errors
 /// Code `definition`, with every wrong field at once.
-pub fn document(id: &PromptId, source: &str, document: &Value, engine: Language) -> Result<Definition> {
+pub fn definition_from_json(
+    id: &PromptId,
+    source: &str,
+    document: &Value,
+    engine: Language,
+) -> Result<Definition> {
     let files = &Nothing;
     let mut reader = Reader { id, name: id.as_str(), source, files, computed: None, read: Vec::new() };
     let mut fields = Fields::new(source, "");

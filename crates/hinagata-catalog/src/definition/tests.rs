@@ -18,7 +18,7 @@ impl PromptFiles for Memory {
 
 fn prompt(files: &[(&'static str, &'static str)]) -> Result<Definition> {
     let id = PromptId::new("a_prompt").expect("is an id");
-    read(&id, "A-Prompt", "prompts/A-Prompt", &Memory(files.iter().copied().collect()))
+    read_definition(&id, "A-Prompt", "prompts/A-Prompt", &Memory(files.iter().copied().collect()))
 }
 
 fn definition(files: &[(&'static str, &'static str)]) -> Definition {
@@ -62,8 +62,8 @@ fn front_matter_declares() {
     assert_eq!(found.metadata.tags, ["a", "b"]);
     assert_eq!((text(&found).engine, text(&found).first_line), (Language::Go, 18));
     assert_eq!(found.undefined, Some(UndefinedMode::Error));
-    assert_eq!(found.parameters.names(Class::Required), ["who"]);
-    assert_eq!(found.parameters.names(Class::Optional), ["style", "times"]);
+    assert_eq!(found.parameters.names(ParameterClass::Required), ["who"]);
+    assert_eq!(found.parameters.names(ParameterClass::Optional), ["style", "times"]);
     assert_eq!(found.parameters.get("who").and_then(|who| who.description.as_deref()), Some("whom to greet"));
     assert!(
         found
@@ -86,7 +86,7 @@ fn a_document_has_the_shape_of_an_extension() {
         {"name": "depth", "type": "integer", "required": true}], "returns": []}"#;
     let value = serde_json::from_str(json).expect("is JSON");
     let id = PromptId::new("evaluator.evaluate").expect("is an id");
-    let stored = document(&id, "store:x", &value, Language::Go).expect("reads");
+    let stored = definition_from_json(&id, "store:x", &value, Language::Go).expect("reads");
     for found in [
         definition(&[("prompt.yaml", yaml)]),
         definition(&[("prompt.json", Box::leak(json.to_owned().into_boxed_str()))]),
@@ -98,7 +98,7 @@ fn a_document_has_the_shape_of_an_extension() {
         assert!(
             matches!(&messages[1].parts[1], Part::Other { kind, fields } if kind == "image_url" && fields.len() == 1)
         );
-        assert_eq!(found.parameters.names(Class::Required), ["depth"]);
+        assert_eq!(found.parameters.names(ParameterClass::Required), ["depth"]);
         assert_eq!(found.settings.supports, ["chat"]);
         assert_eq!(found.settings.returns, Some(json!([])));
     }
@@ -111,14 +111,14 @@ fn parameters_can_be_a_json_schema() {
         r#"{"prompt": "x", "parameters": {"type": "object", "properties": {"a": {"type": "string", "enum": ["x"]},
             "b": {"type": ["integer", "null"]}}, "required": ["a"]}}"#,
     )]);
-    assert_eq!(found.parameters.names(Class::Required), ["a"]);
+    assert_eq!(found.parameters.names(ParameterClass::Required), ["a"]);
     assert_eq!(
         found.parameters.get("a").and_then(|a| a.schema.clone()),
         Some(json!({"type": "string", "enum": ["x"]}))
     );
     assert_eq!(
         found.parameters.get("b").map(|b| (b.kind, b.class)),
-        Some((ValueType::Integer, Class::Optional))
+        Some((ValueType::Integer, ParameterClass::Optional))
     );
 }
 
@@ -205,9 +205,9 @@ fn files_lie_over_each_other() {
     assert_eq!(
         kinds,
         [
-            ("a", ValueType::String, Class::Required),
-            ("b", ValueType::Integer, Class::Required),
-            ("c", ValueType::Boolean, Class::Custom)
+            ("a", ValueType::String, ParameterClass::Required),
+            ("b", ValueType::Integer, ParameterClass::Required),
+            ("c", ValueType::Boolean, ParameterClass::Custom)
         ]
     );
     assert_eq!(&*text(&found).text, "body");

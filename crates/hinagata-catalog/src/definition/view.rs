@@ -7,7 +7,7 @@ use super::{
     inherit::Inherited,
     limits::RenderLimits,
     model::{Body, Definition, Hook, Message, Role, UndefinedMode},
-    parameter::{Class, Origin, Parameter},
+    parameter::{Origin, Parameter, ParameterClass},
 };
 use crate::tool_document::OnError;
 
@@ -19,7 +19,7 @@ impl Inherited {
     pub fn to_json(&self, limits: &RenderLimits) -> Value {
         let definition = &*self.definition;
         let metadata = &definition.metadata;
-        let names = |class: Class| self.parameters.names(class);
+        let names = |class: ParameterClass| self.parameters.names(class);
         json!({
             "prompt_id": definition.id.as_str(),
             "source": definition.source,
@@ -34,9 +34,9 @@ impl Inherited {
             "extends": metadata.extends,
             "chain": self.chain(),
             "variables": {
-                "required": names(Class::Required),
-                "optional": names(Class::Optional),
-                "custom": names(Class::Custom),
+                "required": names(ParameterClass::Required),
+                "optional": names(ParameterClass::Optional),
+                "custom": names(ParameterClass::Custom),
             },
             "parameters": self.parameters.iter().map(parameter).collect::<Vec<_>>(),
             "body": self.with_body().map_or(Value::Null, |found| body(&found.body)),

@@ -67,9 +67,9 @@ impl Approvals {
     /// What guards the pack in one snapshot.
     pub(crate) fn seal(&self, pack: &PackId) -> Seal {
         match (self.said.get(pack.as_str()), &self.remembered) {
-            (Some(said), _) => Seal::said(pack, *said),
-            (None, Some(remembered)) => Seal::remembered(PackState::new(remembered, pack)),
-            (None, None) => Seal::said(pack, Approval::default()),
+            (Some(said), _) => Seal::from_host(pack, *said),
+            (None, Some(remembered)) => Seal::from_record(PackState::new(remembered, pack)),
+            (None, None) => Seal::from_host(pack, Approval::default()),
         }
     }
 }

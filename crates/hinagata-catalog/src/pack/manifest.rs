@@ -26,7 +26,7 @@ pub enum PackKind {
 impl PackKind {
     /// The kind called `name`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "system" => Self::System,
             "utility" => Self::Utility,
@@ -53,11 +53,11 @@ pub struct Manifest {
     /// The prompts that it lists.
     pub prompts: Vec<String>,
     /// Python that provides variables.
-    pub providers: Vec<Provider>,
+    pub providers: Vec<VariableProvider>,
     /// What it proposes to replace.
     pub replaces: Replaces,
     /// Keys that nobody knows.
-    pub unknown: Map<String, Value>,
+    pub extra: Map<String, Value>,
     /// What is hardly meant as it is written.
     pub warnings: Vec<Error>,
 }
@@ -80,20 +80,20 @@ const REPLACEABLE: [&str; 3] = ["prompts", "tools", "flows"];
 
 /// Python of a pack that provides variables.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Provider {
+pub struct VariableProvider {
     /// The file, beneath the pack.
     pub file: String,
     /// The name of its variables in templates.
     pub namespace: String,
     /// What it provides.
     pub description: Option<String>,
-    /// What it declares to use or not to use; [`Provider::permissions`] tells what follows.
+    /// What it declares to use or not to use; [`VariableProvider::permissions`] tells what follows.
     pub permissions: BTreeMap<String, bool>,
     /// Keys that nobody knows.
-    pub unknown: Map<String, Value>,
+    pub extra: Map<String, Value>,
 }
 
-impl Provider {
+impl VariableProvider {
     /// What providers may use unless `pack.json` says otherwise: the usual one asks a program about the workspace.
     const USUAL: [&'static str; 2] = ["read_file", "subprocess"];
 
@@ -147,12 +147,12 @@ impl Manifest {
             "description" => self.description = fields.optional_string(key, node),
             "kind" => {
                 self.kind =
-                    fields.one_of(key, node, &["system", "utility", "partial", "agent"], PackKind::named);
+                    fields.one_of(key, node, &["system", "utility", "partial", "agent"], PackKind::from_name);
             }
             // The type `prompt_pack` says nothing about the kind; some packs say the kind there.
             "type" => {
-                self.kind = self.kind.or(node.as_str().and_then(PackKind::named));
-                self.unknown.insert(key.to_owned(), node.to_value());
+                self.kind = self.kind.or(node.as_str().and_then(PackKind::from_name));
+                self.extra.insert(key.to_owned(), node.to_value());
             }
             "prompts" => self.prompts = fields.strings(key, node),
             "variable_providers" => self.providers = providers(fields, node),
@@ -171,7 +171,7 @@ impl Manifest {
                 }
             }
             _ => {
-                self.unknown.insert(key.to_owned(), node.to_value());
+                self.extra.insert(key.to_owned(), node.to_value());
                 fields.warn_of_typo(key, node, key, &KEYS);
             }
         }
@@ -186,12 +186,12 @@ fn names(fields: &mut Fields<'_>, field: &str, node: &Node) -> BTreeMap<String, 
         .collect()
 }
 
-fn providers(fields: &mut Fields<'_>, node: &Node) -> Vec<Provider> {
+fn providers(fields: &mut Fields<'_>, node: &Node) -> Vec<VariableProvider> {
     let items = fields.list("variable_providers", node);
     items.iter().enumerate().filter_map(|(index, item)| provider(fields, index, item)).collect()
 }
 
-fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Provider> {
+fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<VariableProvider> {
     let path = format!("variable_providers[{index}]");
     let mut text = |key: &str| match node.get(key) {
         Some(value) => fields.string(&format!("{path}.{key}"), value),
@@ -213,13 +213,13 @@ fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Provid
             fields.refuse_warnings(told);
         }
     });
-    let unknown = others.map(|(key, value)| (key.clone(), value.to_value())).collect();
-    Some(Provider {
+    let extra = others.map(|(key, value)| (key.clone(), value.to_value())).collect();
+    Some(VariableProvider {
         file: file?,
         namespace: namespace?,
         description,
         permissions: permissions.unwrap_or_default(),
-        unknown,
+        extra,
     })
 }
 
@@ -253,9 +253,7 @@ mod tests {
         );
         assert_eq!(manifest.providers[0].namespace, "x");
         assert_eq!(manifest.providers[0].permissions(), ["read_file", "http_request"]);
-        assert!(
-            manifest.providers[0].unknown.contains_key("since") && manifest.unknown.contains_key("license")
-        );
+        assert!(manifest.providers[0].extra.contains_key("since") && manifest.extra.contains_key("license"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod sealed_tree;
 
 pub use approval::{Approval, Approvals};
 pub use files::{PackLimits, Refused};
-pub use manifest::{Manifest, PackKind, Provider, Replaces};
+pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 
 pub use changes::Changes;
 pub use copy::{content_of, refusal};

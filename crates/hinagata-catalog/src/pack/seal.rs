@@ -33,9 +33,9 @@ pub struct Seal {
 #[derive(Debug)]
 enum Kind {
     /// The host decided; there is nothing to compare with.
-    Said(Approval),
+    Host(Approval),
     /// The user decided, or did not decide yet.
-    Remembered {
+    Recorded {
         state: PackState,
         /// The state of the approval's file when the seal was made; `None`: not approved.
         stamp: Option<Stamp>,
@@ -44,26 +44,26 @@ enum Kind {
 }
 
 impl Seal {
-    pub(super) fn said(pack: &PackId, approval: Approval) -> Self {
+    pub(super) fn from_host(pack: &PackId, approval: Approval) -> Self {
         Self {
             pack: pack.clone(),
-            kind: Kind::Said(approval),
+            kind: Kind::Host(approval),
             approval: OnceLock::new(),
             copy: OnceLock::new(),
         }
     }
 
-    pub(super) fn remembered(state: PackState) -> Self {
+    pub(super) fn from_record(state: PackState) -> Self {
         let (pack, stamp) = (state.pack().clone(), state.approval_stamp());
-        let kind = Kind::Remembered { state, stamp, record: OnceLock::new() };
+        let kind = Kind::Recorded { state, stamp, record: OnceLock::new() };
         Self { pack, kind, approval: OnceLock::new(), copy: OnceLock::new() }
     }
 
     /// Whether what was read under one seal is what would have been read under the other.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let sealed = |seal: &Self| match &seal.kind {
-            Kind::Said(_) => None,
-            Kind::Remembered { stamp, .. } => *stamp,
+            Kind::Host(_) => None,
+            Kind::Recorded { stamp, .. } => *stamp,
         };
         self.pack == other.pack && sealed(self) == sealed(other)
     }
@@ -71,8 +71,8 @@ impl Seal {
     /// The state of the pack in `directory`.
     pub(crate) fn approval(&self, directory: &Directory) -> Approval {
         *self.approval.get_or_init(|| match &self.kind {
-            Kind::Said(said) => *said,
-            Kind::Remembered { stamp, .. } => match self.is_rejected() {
+            Kind::Host(said) => *said,
+            Kind::Recorded { stamp, .. } => match self.is_rejected() {
                 true => Approval::Rejected,
                 false if stamp.is_none() => Approval::Pending,
                 false => self.compared(directory),
@@ -81,7 +81,7 @@ impl Seal {
     }
 
     fn is_rejected(&self) -> bool {
-        let Kind::Remembered { state, .. } = &self.kind else { return false };
+        let Kind::Recorded { state, .. } = &self.kind else { return false };
         // What cannot be read may be a rejection.
         state.decisions().map_or(true, |decisions| decisions.rejected.is_some())
     }
@@ -99,14 +99,14 @@ impl Seal {
 
     /// The approval to compare with; `None` when there was none when the seal was made.
     fn record(&self) -> Option<Result<(&PackState, Arc<Record>)>> {
-        let Kind::Remembered { state, stamp: Some(_), record } = &self.kind else { return None };
+        let Kind::Recorded { state, stamp: Some(_), record } = &self.kind else { return None };
         let read = || state.record()?.map(Arc::new).ok_or_else(|| self.pending());
         Some(record.get_or_init(read).clone().map(|record| (state, record)))
     }
 
     /// Why it is not known what was decided; then nothing of the pack is used.
     pub(crate) fn undecided(&self) -> Option<Error> {
-        let Kind::Remembered { state, .. } = &self.kind else { return None };
+        let Kind::Recorded { state, .. } = &self.kind else { return None };
         state.decisions().err().or_else(|| self.record()?.err())
     }
 
@@ -125,7 +125,7 @@ impl Seal {
 
     /// Whether there are hashes to compare with, and a copy to read from.
     pub(crate) fn is_sealed(&self) -> bool {
-        matches!(self.kind, Kind::Remembered { stamp: Some(_), .. })
+        matches!(self.kind, Kind::Recorded { stamp: Some(_), .. })
     }
 
     /// The bytes of the file at `path` beneath `live`, which is the directory `base` of the pack, and its state: of what was

@@ -168,7 +168,8 @@ impl Entry {
                 return Loaded { definition: prompt.definition().map(Arc::new), stamps: Vec::new() };
             }
             let files = Files { entry: self, stamps: RefCell::default() };
-            let definition = definition::read(&self.id, self.name(), &self.source, &files).map(Arc::new);
+            let definition =
+                definition::read_definition(&self.id, self.name(), &self.source, &files).map(Arc::new);
             Loaded { definition, stamps: files.stamps.into_inner() }
         })
     }

@@ -52,7 +52,7 @@ pub fn check_change(change: &StoreChange) -> Result<()> {
 /// Reads the prompts of a document as they would be read from the store.
 fn check_prompts(kind: StoreKind, id: &str, value: &Value) -> Result<()> {
     let alone = StoredMap::from([(id.into(), Stored::new(id, value.clone()))]);
-    let found = StorePrompts::of(&StoreSnapshot::default().with(kind, alone));
+    let found = StorePrompts::from_snapshot(&StoreSnapshot::default().with(kind, alone));
     // What an extension lacks of its surroundings may come later; what it is itself does not change.
     let own = |error: &Error| !matches!(error.reason(), Some("dependence" | "engines" | "extension_type"));
     if let Some(problem) = found.diagnostics.into_iter().map(|found| found.error).find(own) {

@@ -56,7 +56,8 @@ impl StorePrompt {
     /// # Errors
     /// Code `definition`.
     pub(crate) fn definition(&self) -> Result<Definition> {
-        let mut definition = definition::document(&self.id, &self.source, self.document(), Language::Go)?;
+        let mut definition =
+            definition::definition_from_json(&self.id, &self.source, self.document(), Language::Go)?;
         name_templates(&mut definition.body, &self.source);
         let text = serde_json::to_string(self.document()).unwrap_or_default();
         definition.files = vec![FileRead { file: format!("{}#", self.source), text: text.into() }];
@@ -100,7 +101,7 @@ pub struct StorePrompts {
 impl StorePrompts {
     /// The prompts of `snapshot`.
     #[must_use]
-    pub fn of(snapshot: &StoreSnapshot) -> Self {
+    pub fn from_snapshot(snapshot: &StoreSnapshot) -> Self {
         let mut all = Self::default();
         for (id, stored) in &*snapshot.templates {
             all.template(id, stored);

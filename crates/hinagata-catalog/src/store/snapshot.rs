@@ -38,7 +38,7 @@ impl StoreKind {
 
     /// The word for one of it.
     #[must_use]
-    pub const fn one(self) -> &'static str {
+    pub const fn singular(self) -> &'static str {
         match self {
             Self::Extension => "extension",
             Self::Template => "template",
@@ -103,7 +103,7 @@ impl FromStr for StoreKind {
     type Err = Error;
 
     fn from_str(word: &str) -> Result<Self, Error> {
-        let found = Self::ALL.into_iter().find(|kind| kind.as_str() == word || kind.one() == word);
+        let found = Self::ALL.into_iter().find(|kind| kind.as_str() == word || kind.singular() == word);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::as_str);
             Error::new(Code::Validation, format!("the store holds no `{word}`"))
@@ -174,7 +174,7 @@ impl Default for StoreSnapshot {
 impl StoreSnapshot {
     /// The documents of one kind.
     #[must_use]
-    pub fn of(&self, kind: StoreKind) -> &Arc<StoredMap> {
+    pub fn documents(&self, kind: StoreKind) -> &Arc<StoredMap> {
         match kind {
             StoreKind::Extension => &self.extensions,
             StoreKind::Template => &self.templates,

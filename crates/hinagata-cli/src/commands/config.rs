@@ -1,6 +1,6 @@
 //! `hina config`: the settings, and where each comes from.
 
-use hinagata::settings::{Origin, Resolved, setting, unknown};
+use hinagata::settings::{Origin, Resolved, setting, unknown_setting};
 use hinagata_host::mask_password;
 use serde_json::{Value, json};
 
@@ -72,7 +72,7 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
         // An entry of a section that nobody set is no slip of the pen.
         return Err(match setting(key) {
             Some(_) => Failure::not_found(format!("`{key}` is not set")),
-            None => unknown(key).into(),
+            None => unknown_setting(key).into(),
         });
     };
     match Format::from_globals(globals) {

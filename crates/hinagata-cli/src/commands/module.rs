@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use hinagata::{
     RenderedBody,
-    definition::{LooseModules, PRESETS, module_error, preset},
+    definition::{AdHocModules, PRESETS, module_error, preset},
     from_text,
     module::{
         CompiledPrompt, Order, TextOptions,
@@ -97,7 +97,7 @@ struct ModuleCall {
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     match &arguments.stage {
-        Stage::Merge { files } => output::print_json(&LooseModules::read(files)?.to_json()),
+        Stage::Merge { files } => output::print_json(&AdHocModules::read(files)?.to_json()),
         Stage::Compile { call, flat } => {
             let prompt = call.compile(*flat)?;
             print_warnings(&prompt, globals);
@@ -123,7 +123,7 @@ impl ModuleCall {
                 Failure::usage("no module file").with_hint("name at least one `.yaml`, `.json` or `.toml`")
             );
         }
-        let modules = LooseModules::read(files)?;
+        let modules = AdHocModules::read(files)?;
         let assignments: Vec<String> = assignments.into_iter().cloned().collect();
         let passed = variables::read_variables(&self.vars, &assignments, &Inputs::default())?;
         let variables = typed_variables(&modules, &passed)?;
@@ -138,7 +138,7 @@ impl ModuleCall {
 
 /// The variables, with texts as what the modules declare.
 pub(super) fn typed_variables(
-    modules: &LooseModules,
+    modules: &AdHocModules,
     passed: &Variables,
 ) -> Result<Map<String, Value>, Failure> {
     let mut all = passed.values.clone();

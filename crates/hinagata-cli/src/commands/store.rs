@@ -125,7 +125,7 @@ fn live_snapshot(engine: &Engine, workspace: &Workspace) -> Result<std::sync::Ar
 fn list(snapshot: &StoreSnapshot, kind: Option<StoreKind>, globals: &Globals) -> Result<(), Failure> {
     let wanted = StoreKind::ALL.into_iter().filter(|known| kind.is_none_or(|kind| kind == *known));
     let all: Vec<_> = wanted
-        .flat_map(|kind| snapshot.of(kind).iter().map(move |(id, stored)| (kind, id, stored)))
+        .flat_map(|kind| snapshot.documents(kind).iter().map(move |(id, stored)| (kind, id, stored)))
         .collect();
     match Format::from_globals(globals) {
         Format::Json => {
@@ -148,7 +148,7 @@ fn list(snapshot: &StoreSnapshot, kind: Option<StoreKind>, globals: &Globals) ->
 }
 
 fn get(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Result<(), Failure> {
-    let whole = snapshot.of(kind).get(id).map(|stored| &*stored.value);
+    let whole = snapshot.documents(kind).get(id).map(|stored| &*stored.value);
     let part = || (kind == StoreKind::Environ).then(|| snapshot.environ(id)).flatten();
     match whole.or_else(part) {
         Some(value) => output::print_json(value),
@@ -157,8 +157,8 @@ fn get(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Result<(), Failur
 }
 
 fn missing_document(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Failure {
-    let near = hinagata_value::near_names(id, snapshot.of(kind).keys().map(|known| &**known));
-    Failure::not_found(format!("the store has no {} `{id}`", kind.one()))
+    let near = hinagata_value::near_names(id, snapshot.documents(kind).keys().map(|known| &**known));
+    Failure::not_found(format!("the store has no {} `{id}`", kind.singular()))
         .with_near(near)
         .with_hint(format!("`hina store list {kind}` lists what is there"))
 }
@@ -186,7 +186,7 @@ fn write(engine: &Engine, changes: Vec<StoreChange>) -> Result<(), Failure> {
 
 fn delete(engine: &Engine, workspace: &Workspace, kind: StoreKind, ids: &[String]) -> Result<(), Failure> {
     let snapshot = live_snapshot(engine, workspace)?;
-    if let Some(id) = ids.iter().find(|id| !snapshot.of(kind).contains_key(id.as_str())) {
+    if let Some(id) = ids.iter().find(|id| !snapshot.documents(kind).contains_key(id.as_str())) {
         return Err(missing_document(&snapshot, kind, id));
     }
     write(engine, ids.iter().map(|id| StoreChange::delete(kind, id.as_str())).collect())
@@ -197,7 +197,7 @@ fn export_documents(snapshot: &StoreSnapshot) -> Value {
         let pair = |(id, stored): (&std::sync::Arc<str>, &hinagata::store::Stored)| {
             (id.to_string(), (*stored.value).clone())
         };
-        Value::Object(snapshot.of(kind).iter().map(pair).collect())
+        Value::Object(snapshot.documents(kind).iter().map(pair).collect())
     };
     Value::Object(StoreKind::ALL.into_iter().map(|kind| (kind.to_string(), documents(kind))).collect())
 }
@@ -234,7 +234,7 @@ fn import(
             |kind: StoreKind, id: &str| changes.iter().any(|change| change.kind == kind && change.id == id);
         let gone: Vec<StoreChange> = StoreKind::ALL
             .into_iter()
-            .flat_map(|kind| snapshot.of(kind).keys().map(move |id| (kind, id)))
+            .flat_map(|kind| snapshot.documents(kind).keys().map(move |id| (kind, id)))
             .filter(|(kind, id)| !stays(*kind, id))
             .map(|(kind, id)| StoreChange::delete(kind, &**id))
             .collect();
@@ -254,8 +254,10 @@ fn import(
 fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
     let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "there is no store"))?;
     let place = hinagata_host::store_location(&workspace.host.settings, |file| workspace.display_path(file));
-    let counts: Map<String, Value> =
-        StoreKind::ALL.into_iter().map(|kind| (kind.to_string(), snapshot.of(kind).len().into())).collect();
+    let counts: Map<String, Value> = StoreKind::ALL
+        .into_iter()
+        .map(|kind| (kind.to_string(), snapshot.documents(kind).len().into()))
+        .collect();
     let outage = snapshot.health.outage.as_ref().map(|(_, error)| error.to_string());
     match Format::from_globals(globals) {
         Format::Json => {

@@ -8,7 +8,7 @@ use std::{
 use futures_util::FutureExt as _;
 use hinagata::{
     Code, Error, Result,
-    definition::LooseModules,
+    definition::AdHocModules,
     module::{CompiledPrompt, PromptModule, TextOptions, prompt_text, tokens::TokenCount},
     ports::PortFuture,
 };
@@ -307,7 +307,7 @@ fn a_dialogue_without_messages_has_none_yet() {
 fn module_files_say_what_presets_say_with_what_a_process_knows() {
     let preset =
         json!({"module": "mine", "uses": ["preset:stream"], "sections": {"terms": ["A term of mine."]}});
-    let modules = LooseModules::of_documents([&preset]).expect("is a module");
+    let modules = AdHocModules::of_documents([&preset]).expect("is a module");
     let mut stream = Stream::new(chunks(&["first piece", "second piece"]));
     stream.options.max_chunk = Some(1);
     // What no module declares is in nobody's way.

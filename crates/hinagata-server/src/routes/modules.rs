@@ -2,7 +2,7 @@
 
 use hinagata::{
     RenderedBody,
-    definition::{LooseModules, module_error},
+    definition::{AdHocModules, module_error},
     module::{
         Order, TextOptions,
         driver::{Files, OutputFormat, RequestOptions},
@@ -58,7 +58,7 @@ impl ModuleRequest {
     }
 
     fn compile(&self) -> Result<hinagata::module::CompiledPrompt, Problem> {
-        let compiled = LooseModules::of_documents(&self.modules)
+        let compiled = AdHocModules::of_documents(&self.modules)
             .and_then(|modules| modules.compile(&self.variables, self.order));
         compiled.map_err(|error| Problem::in_request_body(&error))
     }

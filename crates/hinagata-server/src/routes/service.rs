@@ -43,7 +43,7 @@ pub(super) async fn get_readiness(call: Call) -> Answer {
     let store = app.engine.store();
     let is_up = store.as_ref().is_none_or(|store| store.health.is_up());
     let has_documents = store.as_ref().is_none_or(|store| {
-        hinagata::store::StoreKind::ALL.into_iter().any(|kind| !store.of(kind).is_empty())
+        hinagata::store::StoreKind::ALL.into_iter().any(|kind| !store.documents(kind).is_empty())
     });
     let (status, word) = match () {
         () if app.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
@@ -51,8 +51,10 @@ pub(super) async fn get_readiness(call: Call) -> Answer {
         () if has_documents => (StatusCode::OK, "degraded"),
         () => (StatusCode::SERVICE_UNAVAILABLE, "waiting"),
     };
-    let since =
-        store.as_ref().and_then(|store| store.health.outage.as_ref()).map(|(since, _)| hinagata::utc(*since));
+    let since = store
+        .as_ref()
+        .and_then(|store| store.health.outage.as_ref())
+        .map(|(since, _)| hinagata::format_utc(*since));
     answer::json_with_status(
         status,
         &json!({
@@ -74,7 +76,7 @@ pub(super) async fn get_metrics(call: Call) -> Answer {
     if let Some(store) = app.engine.store() {
         metrics::gauge!("hinagata_store_up").set(if store.health.is_up() { 1.0 } else { 0.0 });
         for kind in hinagata::store::StoreKind::ALL {
-            let count = u32::try_from(store.of(kind).len()).unwrap_or(u32::MAX);
+            let count = u32::try_from(store.documents(kind).len()).unwrap_or(u32::MAX);
             metrics::gauge!("hinagata_store_documents", "kind" => kind.as_str()).set(count);
         }
     }

@@ -28,7 +28,7 @@ fn list_documents(call: &Call, kind: StoreKind) -> Answer {
         let said = stored.value.get("supports").and_then(Value::as_array);
         said.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    let all = snapshot.of(kind).iter().filter(|(id, stored)| {
+    let all = snapshot.documents(kind).iter().filter(|(id, stored)| {
         list_query.matches_text([&***id])
             && PromptFilter::is_for(&supports(stored), list_query.filter.supports.as_deref())
     });
@@ -48,16 +48,16 @@ fn list_documents(call: &Call, kind: StoreKind) -> Answer {
 fn get_document(call: &Call, kind: StoreKind) -> Answer {
     let id = call.path_param("id")?;
     let snapshot = snapshot(call);
-    if let Some(stored) = snapshot.of(kind).get(id) {
+    if let Some(stored) = snapshot.documents(kind).get(id) {
         return answer::json_with_etag(&call.parts, &*stored.value);
     }
     // The id may be a prefix of several environs, or a part of one.
     if let Some(value) = snapshot.environ(id).filter(|_| kind == StoreKind::Environ) {
         return answer::json_with_etag(&call.parts, value);
     }
-    let near = hinagata_value::near_names(id, snapshot.of(kind).keys().map(|id| &**id));
+    let near = hinagata_value::near_names(id, snapshot.documents(kind).keys().map(|id| &**id));
     let short_id: String = id.chars().take(80).collect();
-    Err(Problem::not_found(format!("{} `{short_id}` not found", kind.one())).with_member("near", near))
+    Err(Problem::not_found(format!("{} `{short_id}` not found", kind.singular())).with_member("near", near))
 }
 
 /// Checks that the caller may change the document `id`: a restricted key changes only what it reaches.
@@ -65,7 +65,7 @@ fn check_change(call: &Call, kind: StoreKind, id: &str, value: Option<&Value>) -
     let Some(reach) = call.app.access.reach(&call.caller) else { return Ok(()) };
     // The existing document counts, whether the caller can see it or not.
     let all = call.app.engine.store().unwrap_or_default();
-    let now = all.of(kind).get(id).map(|stored| &*stored.value);
+    let now = all.documents(kind).get(id).map(|stored| &*stored.value);
     let is_reached = now.into_iter().chain(value).all(|value| reach.has_document(kind, id, value));
     if is_reached { Ok(()) } else { call.require_unrestricted() }
 }
@@ -82,9 +82,9 @@ async fn put_document(mut call: Call, kind: StoreKind) -> Answer {
 
 async fn delete_document(call: Call, kind: StoreKind) -> Answer {
     let id = call.path_param("id")?.to_owned();
-    if !snapshot(&call).of(kind).contains_key(id.as_str()) {
+    if !snapshot(&call).documents(kind).contains_key(id.as_str()) {
         return get_document(&call, kind).and_then(|_| {
-            Err(Problem::not_found(format!("{} `{id}` is not a document of its own", kind.one())))
+            Err(Problem::not_found(format!("{} `{id}` is not a document of its own", kind.singular())))
         });
     }
     check_change(&call, kind, &id, None)?;

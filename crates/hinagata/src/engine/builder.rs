@@ -7,7 +7,7 @@ use hinagata_value::Limits;
 use super::Engine;
 use crate::{
     Approvals, Catalog, CatalogOptions, StateDir,
-    definition::{OwnLimits, UndefinedMode},
+    definition::{PromptLimits, UndefinedMode},
     ports::{Clock, Hooks, Model, Ports, Store, Tools},
     settings::Settings,
 };
@@ -31,9 +31,9 @@ pub struct EngineOptions {
     /// Limits of template runs. `output` is ignored in favour of the prompt's `max_output_size`.
     pub limits: Limits,
     /// Limits of prompts that neither they nor `defaults.json` set.
-    pub prompt_limits: OwnLimits,
+    pub prompt_limits: PromptLimits,
     /// Caps on the limits of prompts and `defaults.json`.
-    pub caps: OwnLimits,
+    pub caps: PromptLimits,
     /// Whether the user trusts the workspace. Otherwise Python gets no `http_request`, `llm_call` or `subprocess`.
     pub trusted: bool,
     /// Number of cached plans.
@@ -51,8 +51,8 @@ impl Default for EngineOptions {
             language: None,
             undefined: None,
             limits: Limits::default(),
-            prompt_limits: OwnLimits::default(),
-            caps: OwnLimits::default(),
+            prompt_limits: PromptLimits::default(),
+            caps: PromptLimits::default(),
             trusted: false,
             cached_templates: CACHED,
             serve_stale: false,
@@ -69,8 +69,8 @@ impl From<&Settings> for EngineOptions {
             language: settings.language().map(str::to_owned),
             undefined: settings.undefined().and_then(UndefinedMode::from_name),
             limits: settings.limits(),
-            prompt_limits: OwnLimits::from_settings(settings),
-            caps: OwnLimits::caps_from_settings(settings),
+            prompt_limits: PromptLimits::from_settings(settings),
+            caps: PromptLimits::caps_from_settings(settings),
             trusted: false,
             cached_templates: settings.template_cache(),
             serve_stale: settings.is_on("store.serve_stale"),

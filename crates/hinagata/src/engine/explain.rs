@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     Error,
-    definition::{Class, Parameter, Parameters},
+    definition::{Parameter, ParameterClass, Parameters},
 };
 
 /// Records what a render does.
@@ -271,7 +271,8 @@ fn declared_defaults(call: &Call<'_>, name: &str) -> Vec<LayerValue> {
     let inherited = &call.plan.inherited;
     let place = |parameter: &Parameter| parameter.place.as_ref().map(ToString::to_string).unwrap_or_default();
     let declared = |parameters: &Parameters, is_workspace: bool| {
-        let parameter = parameters.get(name).filter(|parameter| parameter.class != Class::Required)?;
+        let parameter =
+            parameters.get(name).filter(|parameter| parameter.class != ParameterClass::Required)?;
         Some((Layer::of_default(parameter, is_workspace), place(parameter), parameter.default.clone()?))
     };
     let custom = |parameters: &Parameters| {

@@ -13,9 +13,9 @@ use serde_json::{Map, Value};
 
 use super::rendered::Warning;
 use crate::{
-    definition::{Class, Parameter, Parameters},
-    long_number,
+    definition::{Parameter, ParameterClass, Parameters},
     store::StoreSnapshot,
+    warn_of_long_number,
 };
 
 /// The name of all shared variables together.
@@ -66,8 +66,8 @@ impl Layer {
     pub(super) fn of_default(parameter: &Parameter, is_workspace: bool) -> Self {
         match parameter.class {
             _ if is_workspace => Self::Defaults,
-            Class::Custom => Self::Custom,
-            Class::Required | Class::Optional => Self::Optional,
+            ParameterClass::Custom => Self::Custom,
+            ParameterClass::Required | ParameterClass::Optional => Self::Optional,
         }
     }
 }
@@ -401,8 +401,9 @@ mod tests {
     fn every_view_of_a_store_prompt_has_its_shared_variables_and_declared_ones_of_the_call() {
         let id = PromptId::new("p").expect("is an id");
         let document = json!({"userPrompt": "x", "parameters": [{"name": "repo", "type": "string"}]});
-        let declared =
-            definition::document(&id, "store:p", &document, Language::Go).expect("reads").parameters;
+        let declared = definition::definition_from_json(&id, "store:p", &document, Language::Go)
+            .expect("reads")
+            .parameters;
         let call = map(&json!({"repo": "r", "module": "of the call"}));
         let tree = json!({"module": {"name": "shared"}, "os": "shared"});
         let store = Arc::new(StoreSnapshot { tree: Arc::new(tree), ..StoreSnapshot::default() });

@@ -13,7 +13,7 @@ use super::{
     wait::block_on,
 };
 use crate::{
-    Catalog, Choice, Code, Digest, Error, Result,
+    Catalog, Code, Digest, Error, ResolvedPrompt, Result,
     definition::{Computed, Definition, Inherited},
     ports::{Capabilities, HookJob, ModelRequest, PortFuture, QueueTime, Stage},
     source::Entry,
@@ -43,7 +43,7 @@ impl From<Error> for PlanError {
 /// The definition of a chosen prompt and its parents, completed with cached constants.
 pub(super) fn load_inherited(
     catalog: &Catalog,
-    choice: &Choice,
+    choice: &ResolvedPrompt,
     loaded: &LoadedDefinitions,
 ) -> Result<Inherited, PlanError> {
     let mut open = None;
@@ -157,7 +157,7 @@ impl Engine {
             capabilities: &NoCapabilities,
         };
         let told = hooks.run(job).await?;
-        let computed = Computed::of(&told)
+        let computed = Computed::from_answer(&told)
             .ok_or_else(|| Error::new(Code::Hook, format!("`{file}` returned no declarations")))?;
         self.0.loaded.insert(key(&entry, source), Arc::new(computed));
         Ok(())

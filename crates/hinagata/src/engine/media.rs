@@ -67,7 +67,7 @@ fn medium(kind: &str, mut fields: Map<String, Value>, files: &PartFiles<'_>) -> 
     let bytes = files.read(&name)?;
     // SVG has no magic number.
     let drawing = || bytes.windows(4).take(1_024).any(|bytes| bytes == b"<svg").then_some("image/svg+xml");
-    let found = media::sniffed(&bytes).or_else(drawing).unwrap_or("");
+    let found = media::detect_media_type(&bytes).or_else(drawing).unwrap_or("");
     if !found.starts_with(kind) {
         return Err(Error::definition("media", format!("`{name}` is not an {kind} file"))
             .with("file", name)

@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 
 use super::{late::active_namespaces, plan::Reads, rendered::Warning};
 use crate::{
-    Approval, Catalog, Choice, Code, Defaults, Error,
+    Approval, Catalog, Code, Defaults, Error, ResolvedPrompt,
     definition::{Definition, Inherited},
 };
 
@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn notices(
     catalog: &Catalog,
     asked: &str,
-    choice: &Choice,
+    choice: &ResolvedPrompt,
     (inherited, defaults): (&Inherited, &Defaults),
     reads: &Reads,
 ) -> Vec<Warning> {
@@ -34,7 +34,7 @@ pub(super) fn notices(
     all
 }
 
-fn manifest_name(choice: &Choice) -> &str {
+fn manifest_name(choice: &ResolvedPrompt) -> &str {
     choice.entry.pack().map_or("", |pack| pack.as_str())
 }
 

@@ -23,10 +23,10 @@ use super::{
     tools::{KnownTools, SPACE},
 };
 use crate::{
-    Catalog, Choice, Code, Error, PackId, Provider, Result,
+    Catalog, Code, Error, PackId, ResolvedPrompt, Result, VariableProvider,
     definition::{
-        Body, Class, Definition, FileRead, Inherited, Message, Origin, Parameter, Parameters, Part, Role,
-        TemplateText, UndefinedMode, ValueType,
+        Body, Definition, FileRead, Inherited, Message, Origin, Parameter, ParameterClass, Parameters, Part,
+        Role, TemplateText, UndefinedMode, ValueType,
     },
     source::{Entry, RootKind},
 };
@@ -47,7 +47,7 @@ pub(super) struct Planning<'p> {
 
 /// Everything about a prompt that does not depend on a call.
 pub(super) struct Plan {
-    pub(super) choice: Choice,
+    pub(super) choice: ResolvedPrompt,
     pub(super) inherited: Inherited,
     pub(super) body: PlannedBody,
     pub(super) known: Known,
@@ -225,11 +225,11 @@ impl Reads {
 #[derive(Clone, Debug)]
 pub(super) struct PlannedProvider {
     pub(super) pack: PackId,
-    pub(super) provider: Provider,
+    pub(super) provider: VariableProvider,
 }
 
 impl Plan {
-    pub(super) fn build(choice: Choice, with: &Planning<'_>) -> Result<Self, PlanError> {
+    pub(super) fn build(choice: ResolvedPrompt, with: &Planning<'_>) -> Result<Self, PlanError> {
         let inherited = load::load_inherited(with.catalog, &choice, with.loaded)?;
         let owner = Arc::clone(inherited.with_body()?);
         let definition = &inherited.definition;
@@ -384,7 +384,7 @@ impl Plan {
 }
 
 /// Warns that the recorded resolution is not used, although only one candidate is left.
-fn stale_resolution_warning(catalog: &Catalog, choice: &Choice) -> Option<Warning> {
+fn stale_resolution_warning(catalog: &Catalog, choice: &ResolvedPrompt) -> Option<Warning> {
     let recorded = catalog.resolutions().get(&choice.id)?;
     if recorded.source == choice.entry.source() {
         return None;
@@ -430,7 +430,9 @@ fn default_mode(definition: &Definition) -> UndefinedMode {
 /// Declared defaults by layer; a required variable has none.
 fn defaults(inherited: &Inherited) -> Vec<(Layer, Map<String, Value>)> {
     let mut all = [Layer::Optional, Layer::Custom, Layer::Defaults].map(|layer| (layer, Map::new()));
-    for parameter in inherited.parameters.iter().filter(|parameter| parameter.class != Class::Required) {
+    for parameter in
+        inherited.parameters.iter().filter(|parameter| parameter.class != ParameterClass::Required)
+    {
         let Some(default) = &parameter.default else { continue };
         let mut definitions = std::iter::once(&inherited.definition).chain(&inherited.parents);
         let is_workspace = !definitions.any(|found| found.parameters.get(&parameter.name).is_some());

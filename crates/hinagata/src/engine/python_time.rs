@@ -56,7 +56,7 @@ impl PythonTime {
         let error = error.with_default("limit", self.limit.clone());
         match self.spent.is_empty() || error.reason() != Some("timeout") {
             true => error,
-            false => error.reworded(|message| {
+            false => error.map_message(|message| {
                 format!("{message}; {} of the {} s for all Python of a render", self.account(), self.limit)
             }),
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::schema::Schemas;
 use crate::{
     Code, Error, PromptId,
-    definition::{Class, Parameter, Parameters, ValueType},
+    definition::{Parameter, ParameterClass, Parameters, ValueType},
 };
 
 /// Names of the engine's own variables, which a caller cannot pass.
@@ -133,8 +133,8 @@ impl Validation {
             actual: ValueType::of_value(value).name(),
         };
         match parameter.class {
-            Class::Required => self.type_errors.push(problem),
-            Class::Optional | Class::Custom => self.type_warnings.push(problem),
+            ParameterClass::Required => self.type_errors.push(problem),
+            ParameterClass::Optional | ParameterClass::Custom => self.type_warnings.push(problem),
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
     fn parameters(document: &Value) -> Parameters {
         let id = PromptId::new("p").expect("is an id");
         let document = json!({"userPrompt": "x", "parameters": document});
-        definition::document(&id, "store:p", &document, definition::Language::Jinja)
+        definition::definition_from_json(&id, "store:p", &document, definition::Language::Jinja)
             .expect("reads")
             .parameters
     }

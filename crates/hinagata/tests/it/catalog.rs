@@ -4,7 +4,7 @@ use std::{fs, path::Path, sync::Arc, time::SystemTime};
 
 use hinagata::{
     Approval, Approvals, Catalog, CatalogOptions, Code, PackId, PackKind,
-    definition::{Body, Class, Language},
+    definition::{Body, Language, ParameterClass},
     source::RootKind,
 };
 
@@ -240,8 +240,8 @@ fn declarations_are_inherited_and_replaced_by_name() {
     let catalog = workspace.catalog(&[]);
     let found = catalog.definition("child").expect("reads");
     assert_eq!(found.chain(), ["child", "base"]);
-    assert_eq!(found.parameters.names(Class::Required), ["a"]);
-    assert_eq!(found.parameters.names(Class::Optional), ["b", "c", "d"]);
+    assert_eq!(found.parameters.names(ParameterClass::Required), ["a"]);
+    assert_eq!(found.parameters.names(ParameterClass::Optional), ["b", "c", "d"]);
     assert_eq!(found.parameters.get("b").and_then(|b| b.default.clone()), Some(2.into()));
     assert_eq!(found.with_body().expect("has one").id.as_str(), "base");
     assert_eq!(found.definition.permissions.granted().count(), 0);

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use hinagata::{
     Code, Engine, Error, Rendered, RenderedBody, Request, Result,
-    definition::{Body, Class, LooseModules, PRESETS, UndefinedMode},
+    definition::{AdHocModules, Body, PRESETS, ParameterClass, UndefinedMode},
     module::driver::{Driver, RequestOptions},
 };
 use serde_json::{Value, json};
@@ -110,8 +110,11 @@ fn a_module_lists_and_validates_like_any_other_prompt() {
     let found = engine.definition("p").expect("is read");
     assert_eq!(found.definition.metadata.name, "support_triage");
     assert_eq!(found.definition.metadata.description.as_deref(), Some("How urgent is it?"));
-    assert_eq!(found.parameters.names(Class::Required), ["ticket"]);
-    assert_eq!(found.parameters.names(Class::Optional), ["docs", "history", "materials", "messages"]);
+    assert_eq!(found.parameters.names(ParameterClass::Required), ["ticket"]);
+    assert_eq!(
+        found.parameters.names(ParameterClass::Optional),
+        ["docs", "history", "materials", "messages"]
+    );
     let Body::Module(body) = &found.definition.body else { panic!("is a module") };
     assert_eq!(body.uses(), ["preset:materials", "preset:dialogue", "./tone.yaml"]);
     assert_eq!(body.to_json()["sections"]["guidelines"].as_array().map(Vec::len), Some(2));
@@ -502,7 +505,7 @@ fn modules_that_are_no_prompts_are_merged_and_compiled() {
         ("d.yaml", "sections:\n  cue:\n    - x\n    - 'to {{ whom }}'\n"),
     ]);
     let file = |name: &str| place.path().join(SHARED).join(name);
-    let modules = LooseModules::read([file("a.yaml"), file("c.json")]).expect("are read");
+    let modules = AdHocModules::read([file("a.yaml"), file("c.json")]).expect("are read");
     let merged = modules.to_json();
     assert_eq!(merged["sections"], json!({"terms": ["One.", "=n", "Two."], "cue": ["Dear {{ who }},"]}));
     assert_eq!(merged["context"]["who"], json!({"type": "string", "required": true}));
@@ -517,10 +520,10 @@ fn modules_that_are_no_prompts_are_merged_and_compiled() {
     assert_eq!((missing.code(), missing.place().map(|place| place.line)), (Code::Validation, Some(2)));
     let unknown = modules.compile(&variables(json!({"woh": "Ann"})), None).expect_err("who?");
     assert_eq!((unknown.code(), unknown.near()), (Code::Validation, &["who".to_owned()][..]));
-    let undeclared = LooseModules::read([file("d.yaml")]).expect_err("who?");
+    let undeclared = AdHocModules::read([file("d.yaml")]).expect_err("who?");
     let place = undeclared.place().expect("has a place");
     assert_eq!((place.line, place.column, place.excerpt.as_deref()), (4, 7, Some("to {{ whom }}")));
-    assert_eq!(LooseModules::read([file("none.yaml")]).expect_err("is not there").code(), Code::NotFound);
+    assert_eq!(AdHocModules::read([file("none.yaml")]).expect_err("is not there").code(), Code::NotFound);
 }
 
 #[test]

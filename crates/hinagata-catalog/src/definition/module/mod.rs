@@ -4,6 +4,7 @@
 //! variables of a call stays beside it as a list of [`DynamicSpec`]: a render works out each, and the module takes
 //! the results as its context. So a heading can never come from data; the grammar has no way to write it.
 
+mod ad_hoc;
 mod build;
 mod check;
 mod entry;
@@ -11,7 +12,6 @@ mod error;
 mod evaluate;
 mod fields;
 mod file;
-mod loose;
 mod path;
 mod preset;
 mod spec;
@@ -25,11 +25,11 @@ use serde_json::{Map, Value, json};
 
 use super::{model::TemplateText, parameter::Parameters};
 
+pub use ad_hoc::AdHocModules;
 pub use check::{Reach, unknown_variable};
 pub use error::module_error;
 pub use evaluate::{Local, WithLocal, World, evaluate};
 pub(crate) use file::MODULE_NAMES;
-pub use loose::LooseModules;
 pub use path::Path;
 pub use preset::{PRESETS, preset};
 use spec::DynamicSpec;
@@ -107,7 +107,7 @@ fn described(context: &Parameters, sections: &Map<String, Value>, custom: &[&Cus
     let declaration = |parameter: &super::Parameter| {
         let mut fields = Map::new();
         fields.insert("type".to_owned(), parameter.kind.name().into());
-        if parameter.class == super::Class::Required {
+        if parameter.class == super::ParameterClass::Required {
             fields.insert("required".to_owned(), true.into());
         }
         if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret) {

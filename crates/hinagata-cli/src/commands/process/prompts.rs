@@ -2,7 +2,7 @@
 
 use hinagata::{
     Result as Ours,
-    definition::{LooseModules, module_error},
+    definition::{AdHocModules, module_error},
     module::{CompiledPrompt, PromptModule, merge_modules},
 };
 use hinagata_process::{Process, Prompts};
@@ -16,7 +16,7 @@ const CONCAT: &str = include_str!("concat.json");
 
 /// What is said to the model.
 pub(super) struct ProcessPrompts {
-    modules: LooseModules,
+    modules: AdHocModules,
     instructions: PromptModule<Value>,
     variables: Map<String, Value>,
 }
@@ -24,8 +24,8 @@ pub(super) struct ProcessPrompts {
 impl ProcessPrompts {
     pub(super) fn new(saved: &SavedProcess, passed: &Variables) -> Result<Self, Failure> {
         let modules = match saved.modules.is_empty() {
-            true => LooseModules::of_documents(preset(&saved.process).iter())?,
-            false => LooseModules::read(&saved.modules)?,
+            true => AdHocModules::of_documents(preset(&saved.process).iter())?,
+            false => AdHocModules::read(&saved.modules)?,
         };
         let variables = typed_variables(&modules, passed)?;
         let instructions = PromptModule::new().instructions(saved.instructions.clone());

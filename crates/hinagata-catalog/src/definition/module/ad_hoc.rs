@@ -14,14 +14,14 @@ use super::{
     evaluate::{Local, WithLocal, World, evaluate},
     module_error, uses,
 };
-use crate::definition::{Class, Parameters, TemplateText, read::LARGEST_DOCUMENT};
+use crate::definition::{ParameterClass, Parameters, TemplateText, read::LARGEST_DOCUMENT};
 
 /// Modules in files that belong to no prompt, merged in the order in which they are named.
 ///
 /// They can use presets and files beneath their own directories. There are no tools, no providers and no other
 /// templates: what they say depends on the variables alone.
 #[derive(Debug)]
-pub struct LooseModules {
+pub struct AdHocModules {
     bodies: Vec<LooseBody>,
     module: PromptModule<Vec<Given>>,
     context: Parameters,
@@ -33,7 +33,7 @@ struct LooseBody {
     templates: Vec<Template>,
 }
 
-impl LooseModules {
+impl AdHocModules {
     /// Reads module files and everything that they use.
     ///
     /// # Errors
@@ -96,7 +96,7 @@ impl LooseModules {
     /// The prompt that they make behind what `first` says, both with what they know of `context`.
     ///
     /// # Errors
-    /// As [`LooseModules::compile`].
+    /// As [`AdHocModules::compile`].
     pub fn compile_behind(&self, first: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
         let known = |name: &str| context.get(name).map(|value| (name.to_owned(), value.clone()));
         let variables = self.context.iter().filter_map(|parameter| known(&parameter.name)).collect();
@@ -110,7 +110,7 @@ impl LooseModules {
     /// The same as a list of elements without titles, in the order in which they are written.
     ///
     /// # Errors
-    /// As [`LooseModules::compile`].
+    /// As [`AdHocModules::compile`].
     pub fn compile_flat(&self, variables: &Map<String, Value>) -> Result<CompiledPrompt> {
         self.module.compile_flat(&self.given(variables)?).map_err(module_error)
     }
@@ -128,7 +128,9 @@ impl LooseModules {
                 (Some(value), _) | (None, Some(value)) => {
                     all.insert(parameter.name.clone(), value.clone());
                 }
-                (None, None) if parameter.class == Class::Required => return Err(missing(parameter)),
+                (None, None) if parameter.class == ParameterClass::Required => {
+                    return Err(missing(parameter));
+                }
                 (None, None) => {}
             }
         }
