@@ -1,4 +1,6 @@
 //! Connections: accepted while slots are free, and closed without losing a request.
+//!
+//! The reasons are in `docs/design/daemon-threads.md`.
 
 use std::{
     convert::Infallible,

@@ -146,3 +146,30 @@ fn the_page_about_errors_lists_every_code_as_it_is() {
         assert_eq!([usual(http), usual(rpc), usual(exit)], expected, "{row}");
     }
 }
+
+/// The text of every source file of the crates.
+fn sources() -> String {
+    let (mut text, mut directories) = (String::new(), vec![project().join("crates")]);
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                text += &fs::read_to_string(path).expect("readable");
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn every_design_page_is_named_by_the_code_it_explains() {
+    let sources = sources();
+    let pages = fs::read_dir(project().join("docs/design")).expect("a directory");
+    let names = pages.map(|page| page.expect("readable").file_name().display().to_string());
+    let unnamed: Vec<_> = names
+        .filter(|name| name != "README.md" && !sources.contains(&format!("docs/design/{name}")))
+        .collect();
+    assert!(unnamed.is_empty(), "no module documentation names {unnamed:?}");
+}

@@ -1,4 +1,6 @@
 //! The route table.
+//!
+//! The reasons are in `docs/design/route-table.md`.
 
 use super::{Route, agents, chat, events, modules, packs, prompts, render, service, store};
 use crate::{
