@@ -30,6 +30,7 @@
 
 mod analysis;
 mod cache;
+mod joined;
 mod language;
 mod library;
 mod messages;
@@ -50,6 +51,7 @@ pub use hinagata_value::analysis::{
     Analysis, BlockDefinition, MacroDefinition, MacroParameter, NameUse, PassedVariables, PathPart, Position,
     RoleUse, TemplateUse, TemplateUseKind, Usage, VariablePath, VariableUse,
 };
+pub use joined::JoinedNames;
 pub use language::Language;
 pub use messages::{Content, Message};
 pub use meter::{Meter, Used};

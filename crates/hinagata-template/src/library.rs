@@ -11,7 +11,7 @@ use std::{
 use hinagata_value::{Error, Keep, LimitKind, Limits, Result};
 
 use crate::{
-    Cache, Language, SourceText, Sources, Template,
+    Cache, JoinedNames, Language, SourceText, Sources, Template,
     template::{Body, GoSource},
 };
 
@@ -26,35 +26,15 @@ pub(crate) struct Library<'r> {
     limits: &'r Limits,
     entries: Keep<Entry>,
     by_name: RefCell<HashMap<Box<str>, usize>>,
-    joined: RefCell<Joined>,
+    /// Names that an analysis joined before the render.
+    known: Option<&'r JoinedNames>,
+    /// Names that the render joined: an include in a loop asks each time.
+    joined: RefCell<JoinedNames>,
     /// The Jinja templates by their number, the one that is rendered not counted: its number is 0.
     jinja: Keep<Arc<hinagata_jinja::Template>>,
     next_go: Cell<u32>,
     /// Templates of renders before that count too.
     before: usize,
-}
-
-/// Names that were joined: by the template they stand in, then as they are written.
-///
-/// Joining may mean looking at files, and an include in a loop asks each time.
-#[derive(Debug, Default)]
-struct Joined {
-    names: HashMap<Box<str>, HashMap<Box<str>, Box<str>>>,
-    len: usize,
-}
-
-impl Joined {
-    fn get(&self, from: &str, name: &str) -> Option<&str> {
-        if self.len == 0 {
-            return None;
-        }
-        Some(self.names.get(from)?.get(name)?)
-    }
-
-    fn insert(&mut self, from: &str, name: &str, joined: &str) {
-        self.names.entry(from.into()).or_default().insert(name.into(), joined.into());
-        self.len += 1;
-    }
 }
 
 /// A template that a render found.
@@ -97,11 +77,18 @@ impl<'r> Library<'r> {
             limits,
             entries: Keep::new(),
             by_name: RefCell::default(),
+            known: None,
             joined: RefCell::default(),
             jinja: Keep::new(),
             next_go: Cell::new(FIRST_GO + root_size),
             before: 0,
         }
+    }
+
+    /// The same with names that an analysis joined.
+    pub(crate) fn with_joined(mut self, known: Option<&'r JoinedNames>) -> Self {
+        self.known = known;
+        self
     }
 
     /// The same behind renders that used `before` templates and share the limit.
@@ -127,13 +114,16 @@ impl<'r> Library<'r> {
 
     /// The name under which the template is kept that `from` calls `name`.
     pub(crate) fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
+        if let Some(joined) = self.known.and_then(|known| known.get(from, name)) {
+            return Ok(Cow::Owned(joined.to_owned()));
+        }
         if let Some(joined) = self.joined.borrow().get(from, name) {
             return Ok(Cow::Owned(joined.to_owned()));
         }
         let joined = self.sources.join(from, name)?;
         let mut known = self.joined.borrow_mut();
         // One template may have many names: that they are kept must not be a way around the limits.
-        if matches!(joined, Cow::Owned(_)) && known.len < self.limits.templates {
+        if matches!(joined, Cow::Owned(_)) && known.len() < self.limits.templates {
             known.insert(from, name, &joined);
         }
         Ok(joined)

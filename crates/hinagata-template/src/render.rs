@@ -10,7 +10,7 @@ use hinagata_value::{
 use serde_json::Value as Json;
 
 use crate::{
-    Cache, Content, Message, Meter, NoSources, Pool, PooledText, SourceMap, Sources, Template,
+    Cache, Content, JoinedNames, Message, Meter, NoSources, Pool, PooledText, SourceMap, Sources, Template,
     messages::{split_content, split_messages},
     structure::default_functions,
 };
@@ -39,6 +39,7 @@ pub struct Render<'r> {
     functions: &'r Functions,
     sources: &'r dyn Sources,
     cache: Option<&'r Cache>,
+    joined: Option<&'r JoinedNames>,
     cancel: Option<Cancel>,
     default_role: &'r str,
     meter: Option<&'r Meter>,
@@ -69,6 +70,7 @@ impl<'r> Render<'r> {
             functions: default_functions(),
             sources: &NoSources,
             cache: None,
+            joined: None,
             cancel: None,
             default_role: DEFAULT_ROLE,
             meter: None,
@@ -102,6 +104,13 @@ impl<'r> Render<'r> {
     #[must_use]
     pub fn with_cache(mut self, cache: &'r Cache) -> Self {
         self.cache = Some(cache);
+        self
+    }
+
+    /// The same with the names that an analysis joined, see [`crate::Graph::joined`]: the sources are not asked for them.
+    #[must_use]
+    pub fn with_joined(mut self, joined: &'r JoinedNames) -> Self {
+        self.joined = Some(joined);
         self
     }
 

@@ -1,6 +1,7 @@
 //! Templates that use each other, in both languages, seen as one.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, HashMap, HashSet},
     sync::Arc,
 };
@@ -11,7 +12,7 @@ use hinagata_value::{
 };
 
 use super::has_structure;
-use crate::{Cache, Options, Sources, Template};
+use crate::{Cache, JoinedNames, Options, Sources, Template};
 
 /// More variables are not collected: a graph can multiply them with every level.
 const MAX_VARIABLES: usize = 20_000;
@@ -35,6 +36,8 @@ pub struct Graph {
     /// Templates that cannot be read or compiled, and why; also names of which it cannot be told what
     /// they mean, as they are written.
     pub broken: Vec<(String, Error)>,
+    /// The joined names of all uses.
+    pub joined: JoinedNames,
 }
 
 impl Graph {
@@ -246,7 +249,12 @@ impl<'w> Walk<'w> {
 
     fn join(&mut self, from: &str, name: &str) -> Option<Arc<str>> {
         match self.sources.join(from, name) {
-            Ok(joined) => Some(joined.into()),
+            Ok(joined) => {
+                if matches!(joined, Cow::Owned(_)) {
+                    self.graph.joined.insert(from, name, &joined);
+                }
+                Some(joined.into())
+            }
             Err(error) => {
                 self.graph.broken.push((name.to_owned(), error));
                 None

@@ -56,8 +56,9 @@ impl Render<'_> {
     ) -> Result<Ran<P, M>> {
         let before = self.meter.map_or_else(Used::default, Meter::used);
         let budget = self.budget(before);
-        let library =
-            Library::new(template, self.sources, self.cache, budget.limits()).with_spent(before.templates)?;
+        let library = Library::new(template, self.sources, self.cache, budget.limits())
+            .with_joined(self.joined)
+            .with_spent(before.templates)?;
         let heap = Heap::new(&budget);
         let session = Session::new(&heap, &library, self.functions, calls);
         let mut out = self.output::<P>(template, &budget, pool, before)?;

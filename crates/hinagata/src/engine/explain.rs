@@ -143,7 +143,7 @@ fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, shift: u32) -> V
     let one = |name: &str| TracedUse {
         how,
         name: name.to_owned(),
-        file: call.plan.known.joined(from, name).map(str::to_owned),
+        file: call.plan.joined.get(from, name).map(str::to_owned),
         line: used.position.line + shift,
     };
     match used.names.as_slice() {

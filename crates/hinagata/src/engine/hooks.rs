@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use hinagata_template::Render;
+use hinagata_template::{Render, Sources};
 use hinagata_workspace::permissions_needing_trust;
 use serde_json::{Map, Value, json};
 
@@ -258,9 +258,13 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
         // Names resolve as in the prompt's own files.
         let own = plan.hook_file();
         let from = plan.known.file(&own).map_or_else(|| plan.main_file().to_owned(), |_| own);
-        let joined = hinagata_template::Sources::join(sources, &from, name)
-            .map_err(|error| with_places(error, sources))?;
-        Ok(sources.file(&joined).map(|file| (joined.into_owned(), file)))
+        let joined = match plan.joined.get(&from, name) {
+            Some(joined) => joined.to_owned(),
+            None => {
+                Sources::join(sources, &from, name).map_err(|error| with_places(error, sources))?.into_owned()
+            }
+        };
+        Ok(sources.file(&joined).map(|file| (joined, file)))
     }
 
     fn render_with(&self, name: &str, variables: &Map<String, Value>) -> Result<String> {
@@ -274,7 +278,11 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
         };
         let limits = plan.limits.clone();
         let template = engine.0.cache.get(&joined, &file.source, &plan.options, &limits).map_err(placed)?;
-        let mut render = Render::new().with_limits(limits).with_sources(&sources).with_cache(&engine.0.cache);
+        let mut render = Render::new()
+            .with_limits(limits)
+            .with_sources(&sources)
+            .with_joined(&plan.joined)
+            .with_cache(&engine.0.cache);
         if let Some(cancel) = &self.call.request.cancel {
             render = render.with_cancel(cancel.clone());
         }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_template::{Cache, Graph, Language, Options, SourceText, Template};
+use hinagata_template::{Cache, Graph, JoinedNames, Language, Options, SourceText, Template};
 use hinagata_value::{Key, Limits};
 use serde_json::{Map, Number, Value};
 
@@ -51,6 +51,8 @@ pub(super) struct Plan {
     pub(super) inherited: Inherited,
     pub(super) body: PlannedBody,
     pub(super) known: Known,
+    /// The paths that the names of templates led to.
+    pub(super) joined: JoinedNames,
     pub(super) reads: Reads,
     /// The values that a call has to fetch.
     pub(super) fetches: Fetches,
@@ -187,6 +189,15 @@ impl Reads {
         self.roots.contains(name)
     }
 
+    /// The paths that the names of templates led to.
+    fn joined(&self) -> JoinedNames {
+        let mut all = JoinedNames::default();
+        for (_, graph) in &self.graphs {
+            all.merge(&graph.joined);
+        }
+        all
+    }
+
     /// The names of the variables that templates read.
     pub(super) fn roots(&self) -> impl Iterator<Item = &str> {
         self.roots.iter().map(|name| &**name)
@@ -299,6 +310,7 @@ impl Plan {
             }),
             choice,
             body,
+            joined: reads.joined(),
             known,
             reads,
             inherited,

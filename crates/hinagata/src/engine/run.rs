@@ -153,8 +153,11 @@ impl Run<'_> {
     }
 
     fn render<'s>(&'s self, sources: &'s PromptSources<'_>) -> Render<'s> {
-        let mut render =
-            Render::new().with_limits(self.plan.limits.clone()).with_sources(sources).with_cache(self.cache);
+        let mut render = Render::new()
+            .with_limits(self.plan.limits.clone())
+            .with_sources(sources)
+            .with_joined(&self.plan.joined)
+            .with_cache(self.cache);
         if let Some(tools) = &self.plan.tools {
             render = render.with_functions(&tools.functions);
         }

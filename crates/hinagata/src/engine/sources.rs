@@ -32,26 +32,19 @@ impl TemplateFile {
     }
 }
 
-/// Template files by path, and the path that each name led to.
+/// Template files by path.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Known {
     files: HashMap<Box<str>, Arc<TemplateFile>>,
-    /// By the file that contains the name, then by the name.
-    joins: HashMap<Box<str>, HashMap<Box<str>, Box<str>>>,
 }
 
 impl Known {
     pub(super) fn with_entry(name: &str, file: TemplateFile) -> Self {
-        Self { files: HashMap::from([(name.into(), Arc::new(file))]), joins: HashMap::new() }
+        Self { files: HashMap::from([(name.into(), Arc::new(file))]) }
     }
 
     pub(super) fn file(&self, name: &str) -> Option<&Arc<TemplateFile>> {
         self.files.get(name)
-    }
-
-    /// The path that `name` in the file `from` led to.
-    pub(super) fn joined(&self, from: &str, name: &str) -> Option<&str> {
-        Some(self.joins.get(from)?.get(name)?)
     }
 
     /// Every file with its text, sorted by path.
@@ -65,20 +58,15 @@ impl Known {
         all
     }
 
-    /// Adds the files and names of `other`.
+    /// Adds the files of `other`.
     pub(super) fn merge(&mut self, other: &Self) {
         for (name, file) in &other.files {
             self.files.entry(name.clone()).or_insert_with(|| Arc::clone(file));
         }
-        for (from, names) in &other.joins {
-            let known = self.joins.entry(from.clone()).or_default();
-            known.extend(names.iter().map(|(name, led_to)| (name.clone(), led_to.clone())));
-        }
     }
 
-    fn add(&mut self, from: &str, name: &str, led_to: &str, file: Arc<TemplateFile>) {
-        self.files.entry(led_to.into()).or_insert(file);
-        self.joins.entry(from.into()).or_default().insert(name.into(), led_to.into());
+    fn add(&mut self, path: &str, file: Arc<TemplateFile>) {
+        self.files.entry(path.into()).or_insert(file);
     }
 }
 
@@ -150,12 +138,6 @@ impl<'p> PromptSources<'p> {
 
 impl Sources for PromptSources<'_> {
     fn join<'n>(&self, from: &str, name: &'n str) -> hinagata_value::Result<Cow<'n, str>> {
-        if let Some(led_to) = self.known.joined(from, name) {
-            return Ok(Cow::Owned(led_to.to_owned()));
-        }
-        if let Some(led_to) = self.found.borrow().joined(from, name) {
-            return Ok(Cow::Owned(led_to.to_owned()));
-        }
         let root = self.file(from).map_or(RootKind::Shared, |file| file.root.clone());
         match self.catalog.template(&root, name) {
             Ok(None) => Ok(Cow::Borrowed(name)),
@@ -169,7 +151,7 @@ impl Sources for PromptSources<'_> {
                 if self.late.is_some_and(|late| !late.is_ready(&led_to, &file)) {
                     return Err(hinagata_value::Error::runtime(format!("`{name}` waits for its variables")));
                 }
-                self.found.borrow_mut().add(from, name, &led_to, file);
+                self.found.borrow_mut().add(&led_to, file);
                 Ok(Cow::Owned(led_to))
             }
         }
