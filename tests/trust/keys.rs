@@ -289,7 +289,7 @@ fn shared_variables_that_are_withheld_are_told() {
     );
     let answer = place.team("POST", "/api/render/prompts/team.soft", &json!({})).json();
     assert_eq!(answer["rendered_prompt"], "[]");
-    assert!(answer["warnings"].to_string().contains("withheld"), "{answer}");
+    assert!(answer["warnings"].to_string().contains("not available to this caller"), "{answer}");
     place.write("team.hard", &json!({"prompt": "{{.secret.env}}"}));
     let answer = place.team("POST", "/api/render/prompts/team.hard", &json!({}));
     assert!(answer.status == 400 && answer.body.contains("`environs` of the key"), "{answer:?}");

@@ -135,7 +135,7 @@ fn an_untrusted_workspace_cannot_switch_rules_off_under_any_name() {
             let ran = home.done(&["agent", "invoke", "hi"]);
             assert_eq!(hands_out(&ran), [""; 0], "{name} {key}: {ran:?}");
             assert!(
-                ran.stderr.contains("do not trust") && ran.stderr.contains("`context.include_"),
+                ran.stderr.contains("not trusted") && ran.stderr.contains("`context.include_"),
                 "{ran:?}"
             );
         }

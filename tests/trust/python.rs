@@ -248,5 +248,5 @@ fn post_render_of_a_prompt_with_messages_is_an_error_that_says_so() {
          def post_render(text, variables, context):\n    return text\n",
     );
     let ran = home.run(&["render", "talk"]);
-    assert!(ran.code != 0 && ran.stderr.contains("the prompt has messages, and `post_render`"), "{ran:?}");
+    assert!(ran.code != 0 && ran.stderr.contains("`post_render` requires a text"), "{ran:?}");
 }

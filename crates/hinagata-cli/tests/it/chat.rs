@@ -138,7 +138,7 @@ fn nobody_there_says_where_the_address_is_from() {
     let output = command.args(["chat", "p", "--model", "m"]).output().expect("hina runs");
     let (_, talk) = printed(&output);
     assert_eq!(output.status.code(), Some(5));
-    assert!(talk.contains("cannot be reached") && talk.contains("OPENAI_BASE_URL"), "{talk}");
+    assert!(talk.contains("cannot connect to `openai`") && talk.contains("OPENAI_BASE_URL"), "{talk}");
 }
 
 #[test]

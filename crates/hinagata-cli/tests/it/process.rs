@@ -161,7 +161,7 @@ fn arguments_that_lead_nowhere_are_told_before_any_call() {
     let (place, provider) = (place(), FakeProvider::start());
     fs::write(place.path().join("no.json"), "{}").expect("written");
     for (arguments, told) in [
-        (&["concat", "a.txt", "--model", "m"][..], "nothing says what to do"),
+        (&["concat", "a.txt", "--model", "m"][..], "no instruction for the texts"),
         (&["dialogue", "--model", "m"], "no conversation"),
         (&["dialogue", "no.json", "--model", "m"], "`no.json` is not a conversation"),
         (&["summarize", "--resume", "no.json", "--model", "m"], "`no.json` is not a saved process"),

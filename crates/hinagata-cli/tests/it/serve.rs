@@ -276,7 +276,7 @@ fn an_address_that_is_taken_is_told() {
         .output()
         .expect("runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("another program listens there"), "{said}");
+    assert!(!output.status.success() && said.contains("another program uses this TCP port"), "{said}");
 }
 
 /// Thousands of requests made of the description of the routes, odd ones among them: each is answered as described.

@@ -94,7 +94,7 @@ fn a_prompt_calls_the_tool_of_an_approved_pack() {
     );
     let (text, warnings) = printed(&hina(root, &["render", "p"]));
     assert_eq!(text.trim_end(), "<>");
-    assert!(warnings.contains("do not trust"), "{warnings}");
+    assert!(warnings.contains("not trusted"), "{warnings}");
 }
 
 #[test]

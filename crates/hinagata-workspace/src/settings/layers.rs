@@ -280,7 +280,7 @@ pub fn unknown_setting(name: &str) -> Error {
         near = near_names(name, SETTINGS.iter().filter_map(|setting| Some(setting.name.split_once('.')?.0)));
         near.dedup();
     }
-    Error::definition("settings", format!("there is no setting `{name}`"))
+    Error::definition("settings", format!("unknown setting `{name}`"))
         .with("setting", name)
         .with_near(near)
         .with_hint(LISTED)

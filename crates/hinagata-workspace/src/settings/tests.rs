@@ -228,7 +228,7 @@ fn everything_that_is_wrong_is_told_at_once() {
             "`hooks.sandbox` cannot be `of`",
             "`limits.steps` must be a whole number, not `many` (HINAGATA_LIMITS_STEPS)",
             "`limits.calls` must be a whole number, not `-1` (--set)",
-            "there is no setting `render.langauge`",
+            "unknown setting `render.langauge`",
             "`--set render.language` gives no setting a value",
         ]
     );
