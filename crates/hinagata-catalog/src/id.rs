@@ -16,12 +16,12 @@ const SEGMENTS: usize = 16;
 /// The normal form of a prompt's name: one or more segments joined by `.`.
 ///
 /// ```
-/// use hinagata::PromptId;
+/// use hinagata_catalog::PromptId;
 ///
 /// assert_eq!(PromptId::new("HTTPServerPrompt")?.as_str(), "http_server_prompt");
 /// assert_eq!(PromptId::new("scan-gitrepo.Run")?.as_str(), "scan_gitrepo.run");
 /// assert!(PromptId::new("../secrets").is_err());
-/// # Ok::<(), hinagata::Error>(())
+/// # Ok::<(), hinagata_document::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PromptId(Arc<str>);

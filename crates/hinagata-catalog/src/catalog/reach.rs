@@ -32,18 +32,6 @@ use crate::{
 type Takes = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Which prompts and shared variables are there for a caller.
-///
-/// ```
-/// use std::sync::Arc;
-///
-/// use hinagata::{Engine, Reach, Request};
-///
-/// let engine = Engine::open("no/such/workspace");
-/// let reach = Arc::new(Reach::new(|prompt| prompt.starts_with("general"), |_| false));
-/// let narrow = engine.within(&reach);
-/// assert_eq!(narrow.catalog().list().len(), 1);
-/// assert!(narrow.reads("coding_system").is_err());
-/// ```
 pub struct Reach {
     prompts: Takes,
     environs: Takes,

@@ -165,6 +165,18 @@ impl Engine {
 
     /// The same engine, restricted to the prompts and shared variables within `reach`. Everything else does not exist for
     /// it. Plans are cached for as long as the [`Reach`] is the same one.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use hinagata::{Engine, Reach};
+    ///
+    /// let engine = Engine::open("no/such/workspace");
+    /// let reach = Arc::new(Reach::new(|prompt| prompt.starts_with("general"), |_| false));
+    /// let narrow = engine.within(&reach);
+    /// assert_eq!(narrow.catalog().list().len(), 1);
+    /// assert!(narrow.reads("coding_system").is_err());
+    /// ```
     #[must_use]
     pub fn within(&self, reach: &Arc<Reach>) -> Self {
         Self(Arc::clone(&self.0), Some(Arc::clone(reach)))
