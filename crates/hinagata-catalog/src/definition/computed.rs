@@ -13,7 +13,7 @@ pub struct Computed {
 }
 
 impl Computed {
-    /// What the answer to [`crate::ports::Stage::Load`] tells: `constants` by name, and the names of `hooks`.
+    /// The answer of the hook port to `Stage::Load`: `constants` by name, and the names of `hooks`.
     #[must_use]
     pub fn from_answer(told: &Value) -> Option<Self> {
         let constants = told.get("constants")?.as_object()?.clone();

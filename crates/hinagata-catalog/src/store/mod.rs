@@ -1,6 +1,6 @@
 //! What many machines share: extensions, templates, environs and tools, as the engine sees them.
 //!
-//! Where they are kept is the business of whoever implements [`crate::ports::Store`]. The engine gets a
+//! Where they are kept is the business of whoever implements the port `Store`. The engine gets a
 //! [`StoreSnapshot`]: one state of everything, which does not change. What the documents in it mean is told here.
 
 mod change;

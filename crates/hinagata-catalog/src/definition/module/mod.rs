@@ -1,7 +1,7 @@
 //! Prompt modules in files: sections, loops and conditions over the context, other modules, presets.
 //!
 //! A file becomes a module of `hinagata-module` at once, merged with those that it uses. What depends on the
-//! variables of a call stays beside it as a list of [`DynamicSpec`]: a render works out each, and the module takes
+//! variables of a call stays beside it as a list of `DynamicSpec`: a render works out each, and the module takes
 //! the results as its context. So a heading can never come from data; the grammar has no way to write it.
 
 mod ad_hoc;
