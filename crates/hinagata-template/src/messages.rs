@@ -77,7 +77,7 @@ pub(crate) fn split_messages<P>(written: &Written<P>, default_role: &str) -> Res
 /// Cuts an output into text and parts that are the content of one message; all whitespace stays.
 ///
 /// # Errors
-/// As [`messages`]; and when a message starts in it.
+/// As [`split_messages`]; and when a message starts in it.
 pub(crate) fn split_content<P>(written: &Written<P>) -> Result<Vec<Content>> {
     let mut content = Vec::new();
     let text = |from: usize, to: usize, content: &mut Vec<Content>| {

@@ -9,7 +9,7 @@ use hinagata_value::Limits;
 
 /// What several renders may use together, such as those of the messages of one prompt.
 ///
-/// Each render that is given the meter ([`crate::Render::meter`]) starts with what the ones before left
+/// Each render that is given the meter ([`crate::Render::with_meter`]) starts with what the ones before left
 /// over, and adds what it used when it ends: steps, characters of output, templates, and time where there
 /// is a deadline. Its own limits hold too. A pass that has to wait for calls adds its time only: the work
 /// is done again by the next one.

@@ -40,7 +40,7 @@ pub fn is_equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<boo
 /// by item, and the first pair that is not equal decides.
 ///
 /// # Errors
-/// Those of `scalars`, and limits as for [`equal`].
+/// Those of `scalars`, and limits as for [`is_equal`].
 pub fn order_values<'a>(
     heap: &Heap<'a>,
     a: &Value<'a>,

@@ -151,7 +151,7 @@ impl Functions {
         self.insert_shared(Arc::new(function));
     }
 
-    /// As [`Functions::add`], for a function that others hold too.
+    /// As [`Functions::insert`], for a function that others hold too.
     pub fn insert_shared(&mut self, function: Arc<dyn Function>) {
         self.0.insert(function.name().to_owned(), function);
     }

@@ -563,7 +563,7 @@ impl Key {
     }
 
     /// What finding it is worth in steps beyond the one of the operation: one for 64 bytes of its name.
-    /// [`Heap::attribute`] charges that itself; who calls [`Key::find`] has to, or an author repeats a
+    /// [`Heap::attribute`] charges that itself; who calls [`Key::find_in`] has to, or an author repeats a
     /// very long name at no cost.
     #[inline]
     #[must_use]

@@ -72,7 +72,7 @@ pub(crate) fn append_float(
     }
 }
 
-/// How many digits [`append`] works out; more than [`CHEAP`] of them take long arithmetic.
+/// How many digits [`append_float`] works out; more than [`CHEAP`] of them take long arithmetic.
 pub(crate) fn exact_digits(value: f64, layout: Layout, precision: Option<usize>) -> usize {
     let decimals = precision.unwrap_or(0).min(MAX_DECIMALS);
     match layout {

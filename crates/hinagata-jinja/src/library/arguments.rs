@@ -37,7 +37,7 @@ pub(crate) fn bind_arguments<'r, 'a, const N: usize>(
     }
 }
 
-/// As [`bind`], for functions that take arguments by place only.
+/// As [`bind_arguments`], for functions that take arguments by place only.
 ///
 /// # Errors
 /// When the number of arguments is wrong, or one is given by name.

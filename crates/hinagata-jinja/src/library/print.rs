@@ -123,10 +123,10 @@ pub(crate) fn print_repr<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut
     repr_with(cx, value, text, false)
 }
 
-/// As [`repr`], with everything beyond ASCII escaped, as `ascii` does.
+/// As [`print_repr`], with everything beyond ASCII escaped, as `ascii` does.
 ///
 /// # Errors
-/// As [`repr`].
+/// As [`print_repr`].
 pub(crate) fn repr_ascii<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     repr_with(cx, value, text, true)
 }

@@ -130,7 +130,7 @@ fn chain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
 /// `value[key]`: an item, or else an attribute.
 ///
 /// # Errors
-/// As [`attribute`].
+/// As [`get_attribute`].
 pub(crate) fn get_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Value<'a>> {
     require_settled(value)?;
     require_settled(key)?;

@@ -110,7 +110,7 @@ pub(crate) fn compare_values<'a>(
 /// taken as equal.
 ///
 /// # Errors
-/// As [`compare`].
+/// As [`compare_values`].
 pub(crate) fn sort_order<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Ordering> {
     if let (Value::Int(a), Value::Int(b)) = (a, b) {
         return Ok(a.cmp(b));

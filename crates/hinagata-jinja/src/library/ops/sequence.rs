@@ -122,7 +122,7 @@ pub(crate) fn list_characters<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<Li
 /// The items of a value in a list that is being built.
 ///
 /// # Errors
-/// As [`iterate`].
+/// As [`iterate_value`].
 pub(crate) fn collect_items<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<ListBuilder<'a>> {
     let items = iterate_value(cx, value)?;
     let mut list = cx.heap.list()?;
