@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use hinagata::{Engine, Request};
-use hinagata_python::{HookPool, Isolation, HookOptions};
+use hinagata_python::{HookOptions, HookPool, Isolation};
 
 use crate::install::Installer;
 use crate::measure::{Contest, Peer};

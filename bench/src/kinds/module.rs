@@ -203,11 +203,12 @@ fn module(sections: &Map<String, Value>) -> Result<PromptModule<Given>> {
                     Section::Materials => built.add_entry(section, |given: &Given| {
                         given.materials.iter().map(material).collect::<Vec<_>>()
                     }),
-                    Section::Chunks => {
-                        built.add_entry(section, |given: &Given| given.chunks.iter().map(chunk).collect::<Vec<_>>())
-                    }
-                    _ => built
-                        .add_entry(section, |given: &Given| given.messages.iter().map(message).collect::<Vec<_>>()),
+                    Section::Chunks => built.add_entry(section, |given: &Given| {
+                        given.chunks.iter().map(chunk).collect::<Vec<_>>()
+                    }),
+                    _ => built.add_entry(section, |given: &Given| {
+                        given.messages.iter().map(message).collect::<Vec<_>>()
+                    }),
                 },
             };
         }
@@ -227,14 +228,14 @@ fn material(row: &Row) -> Material {
     with_usage(
         Material::new(row.id.clone(), row.title.clone(), row.content.clone()),
         row.usage,
-        Material::usage,
+        Material::with_usage,
     )
 }
 
 fn chunk(row: &Row) -> Chunk {
     let mut chunk = Chunk::new(row.id.clone(), row.content.clone());
     (chunk.index, chunk.total) = (row.index, row.total);
-    with_usage(chunk, row.usage, Chunk::usage)
+    with_usage(chunk, row.usage, Chunk::with_usage)
 }
 
 fn message(row: &Row) -> Message {

@@ -34,7 +34,7 @@ fn prepare(work: &JinjaWorkload) -> Result<Entrant> {
     let same_data = data.clone();
     Ok(Entrant::local(
         "",
-        move || Ok(same.text(&again, &same_data)?.into_bytes()),
+        move || Ok(same.render_text(&again, &same_data)?.into_bytes()),
         move || drop(black_box(render.render_text(&entry, &data))),
     ))
 }

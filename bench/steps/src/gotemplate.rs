@@ -141,9 +141,11 @@ impl<'d> Go<'d> {
         functions.insert(Closure::with_signature("same", takes(Type::Any, Type::Any), |_, arguments| {
             Ok(arguments.positional[0].clone())
         }));
-        functions.insert(Closure::with_signature("length", takes(Type::String, Type::Int), |_, arguments| {
-            Ok(Value::Int(arguments.positional[0].as_str().map_or(0, str::len) as i64))
-        }));
+        functions.insert(Closure::with_signature(
+            "length",
+            takes(Type::String, Type::Int),
+            |_, arguments| Ok(Value::Int(arguments.positional[0].as_str().map_or(0, str::len) as i64)),
+        ));
         // A function as a value, for `call`; it lives as long as the process.
         let callee: Arc<dyn Function> =
             Arc::new(Closure::with_signature("callee", takes(Type::Any, Type::Any), |_, arguments| {
