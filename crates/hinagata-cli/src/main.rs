@@ -7,6 +7,8 @@
 mod absent;
 mod call;
 mod clock;
+#[cfg(any(feature = "server", feature = "telemetry"))]
+mod collector;
 mod commands;
 mod completion;
 mod diagnostic;

@@ -14,7 +14,7 @@ use tracing::{Level, Subscriber};
 use tracing_opentelemetry::OpenTelemetrySpanExt as _;
 use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 
-use crate::failure::Failure;
+use crate::{collector::is_collector_named, failure::Failure};
 
 /// What spans are sent with. Its end waits until they are.
 pub(crate) struct Telemetry(SdkTracerProvider);
@@ -24,7 +24,7 @@ impl Telemetry {
     ///
     /// Not on a thread of a runtime: the sender waits for its answers on a thread of its own.
     pub(crate) fn start() -> Result<Option<Self>, Failure> {
-        if !is_wanted(|name| std::env::var(name).ok()) {
+        if !is_collector_named(|name| std::env::var(name).ok()) {
             return Ok(None);
         }
         hinagata_http::install_tls();
@@ -54,8 +54,8 @@ impl Telemetry {
     }
 
     /// Lets the spans of requests stand in the traces of their callers.
-    #[expect(clippy::unused_self, reason = "only a sender of spans ties them")]
-    pub(crate) fn tie(&self) -> LinkSpan {
+    #[expect(clippy::unused_self, reason = "only a sender of spans links them")]
+    pub(crate) fn link_spans(&self) -> LinkSpan {
         let propagator = TraceContextPropagator::new();
         Arc::new(move |span, headers| {
             let parent = propagator.extract(&Headers(headers));
@@ -73,14 +73,6 @@ impl Drop for Telemetry {
     }
 }
 
-/// Whether the environment names a collector and does not switch it off.
-fn is_wanted(env: impl Fn(&str) -> Option<String>) -> bool {
-    let is = |name: &str, value: &str| env(name).is_some_and(|set| set.trim().eq_ignore_ascii_case(value));
-    let has = |name: &str| env(name).is_some_and(|set| !set.trim().is_empty());
-    let named = has("OTEL_EXPORTER_OTLP_ENDPOINT") || has("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
-    named && !is("OTEL_SDK_DISABLED", "true") && !is("OTEL_TRACES_EXPORTER", "none")
-}
-
 /// The headers of a request, as a trace is looked for in them.
 struct Headers<'h>(&'h hinagata_server::HeaderMap);
 
@@ -91,26 +83,5 @@ impl Extractor for Headers<'_> {
 
     fn keys(&self) -> Vec<&str> {
         self.0.keys().map(AsRef::<str>::as_ref).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans_are_sent_where_the_environment_names_a_collector() {
-        let wanted = |set: &[(&str, &str)]| {
-            is_wanted(|asked| {
-                set.iter().find(|(name, _)| *name == asked).map(|(_, value)| (*value).to_owned())
-            })
-        };
-        let here = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:4318");
-        assert!(!wanted(&[]));
-        assert!(!wanted(&[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]));
-        assert!(wanted(&[here]));
-        assert!(wanted(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:4318/v1/traces")]));
-        assert!(!wanted(&[here, ("OTEL_SDK_DISABLED", "True")]));
-        assert!(!wanted(&[here, ("OTEL_TRACES_EXPORTER", "none")]));
     }
 }

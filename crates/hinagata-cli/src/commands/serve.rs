@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
     let runtime =
         runtime.map_err(|error| Failure::system_error(format!("no threads could be started: {error}")))?;
-    let served = runtime.block_on(serve(&workspace, globals, telemetry.as_ref().map(Telemetry::tie)));
+    let served = runtime.block_on(serve(&workspace, globals, telemetry.as_ref().map(Telemetry::link_spans)));
     // Renders that nobody waits for any more are not waited for here either.
     runtime.shutdown_background();
     served
