@@ -36,12 +36,13 @@
 
 mod engine;
 pub mod ports;
+mod secrets;
 
 pub use engine::{
-    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, HIDDEN, Layer, Message, OverriddenValue,
-    ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness, Times, Trace,
-    TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning,
-    WeakEngine, from_text,
+    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, Layer, Message, OverriddenValue, ReadAt,
+    RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness, Times, Trace, TracedCall,
+    TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning, WeakEngine,
+    from_text,
 };
 pub use hinagata_catalog::{
     Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Defaults, FoundTemplate, Listing,
@@ -61,3 +62,4 @@ pub use hinagata_workspace::{
     layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
     settings, write,
 };
+pub use secrets::HIDDEN;

@@ -23,7 +23,7 @@ use crate::{
     store::{StoreChange, StoreSnapshot},
 };
 
-pub use crate::engine::Secrets;
+pub use crate::secrets::Secrets;
 pub use hinagata_catalog::{OnError, ToolDocument, ToolDocuments};
 
 /// The future that an asynchronous port returns.

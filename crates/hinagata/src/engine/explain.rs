@@ -13,7 +13,7 @@ use super::{
     pipeline::Call,
     rendered::RenderedBody,
     trace::{
-        Chosen, HIDDEN, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
+        Chosen, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
         TracedVariable,
     },
     validate::RESERVED,
@@ -21,6 +21,7 @@ use super::{
 use crate::{
     Error,
     definition::{Parameter, ParameterClass, Parameters},
+    secrets::HIDDEN,
 };
 
 /// Records what a render does.

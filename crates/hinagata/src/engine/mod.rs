@@ -28,7 +28,7 @@ mod rendered;
 mod request;
 mod run;
 mod schema;
-mod secrets;
+mod secret_values;
 mod snapshot;
 mod sources;
 mod system;
@@ -58,9 +58,8 @@ pub use layers::Layer;
 pub use render_job::{RenderJob, Strictness};
 pub use rendered::{Rendered, RenderedBody, Warning};
 pub use request::{Context, Request};
-pub use secrets::Secrets;
 pub use trace::{
-    Chosen, HIDDEN, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
+    Chosen, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
     TracedVariable,
 };
 pub use validate::{SchemaProblem, TypeProblem, UnknownVariable, Validation, from_text};

@@ -21,7 +21,6 @@ use super::{
     rendered::{Rendered, RenderedBody, Warning},
     request::Request,
     run::{PendingCalls, RenderOutput, Run, Step},
-    secrets::Secrets,
     snapshot::Snapshot,
     tool_calls::ToolCalls,
     trace::Trace,
@@ -29,7 +28,10 @@ use super::{
     wait::{block_on, unless_cancelled},
     withheld::Withheld,
 };
-use crate::{Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage, store::StoreSnapshot};
+use crate::{
+    Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage, secrets::Secrets,
+    store::StoreSnapshot,
+};
 
 impl Engine {
     /// Renders a prompt.

@@ -11,12 +11,12 @@ use hinagata_value::CallId;
 use serde_json::Value;
 
 use super::{
-    explain::Tracer, plan::Plan, rendered::Warning, run::WantedCall, secrets::Secrets, tools::KnownTools,
-    wait::join_all,
+    explain::Tracer, plan::Plan, rendered::Warning, run::WantedCall, tools::KnownTools, wait::join_all,
 };
 use crate::{
     Code, Error, Result,
     ports::{self, OnError, Tool},
+    secrets::Secrets,
 };
 
 /// The result of a call for the template: a value, or the message of the failure.

@@ -7,9 +7,6 @@ use serde_json::Value;
 
 use super::layers::Layer;
 
-/// Replaces a secret value.
-pub const HIDDEN: &str = "•••";
-
 /// What one render did: variables with their layers, templates, calls, hooks and times.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Trace {

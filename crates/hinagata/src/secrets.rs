@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use super::{layers::Layers, plan::Plan, trace::HIDDEN};
 use crate::Error;
+
+/// Replaces a secret value.
+pub const HIDDEN: &str = "•••";
 
 /// Minimum length of a masked text; shorter ones occur in too many sentences.
 const SHORTEST: usize = 3;
@@ -16,19 +18,6 @@ const SHORTEST: usize = 3;
 pub struct Secrets(Vec<String>);
 
 impl Secrets {
-    pub(super) fn from_layers(plan: &Plan, layers: &Layers<'_>) -> Self {
-        let mut all = Self::default();
-        all.add_layers(plan, layers);
-        all
-    }
-
-    /// Adds the current values of secret variables. Earlier values stay secret.
-    pub(super) fn add_layers(&mut self, plan: &Plan, layers: &Layers<'_>) {
-        for value in plan.secrets().filter_map(|name| layers.get(name)) {
-            self.add_value(value);
-        }
-    }
-
     /// Adds every text and number in a value.
     pub fn add_value(&mut self, value: &Value) {
         collect(value, &mut self.0);
@@ -50,7 +39,7 @@ impl Secrets {
     }
 
     /// Masks secrets in a value, including keys of objects.
-    pub(super) fn mask_value(&self, value: Value) -> Value {
+    pub(crate) fn mask_value(&self, value: Value) -> Value {
         if self.0.is_empty() {
             return value;
         }
