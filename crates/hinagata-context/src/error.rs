@@ -80,3 +80,9 @@ impl From<io::Error> for Error {
         Self::Output(error)
     }
 }
+
+/// The cause of an error of the system, without its number.
+pub(crate) fn cause(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}

@@ -10,7 +10,12 @@ use std::{
 
 use hinagata_secrets::Secrets;
 
-use crate::{glob::expand, ignored::Ignored, options::Rules, report::Reason};
+use crate::{
+    glob::expand,
+    ignored::Ignored,
+    options::{ContextOptions, Rules},
+    report::Reason,
+};
 
 /// Why a file may not enter a text: the rule, and what exactly.
 pub(crate) type Refusal = (Reason, String);
@@ -85,6 +90,14 @@ impl Guard {
     pub(crate) fn display_path(&self, path: &Path) -> String {
         let inner = path.strip_prefix(&self.written).or_else(|_| path.strip_prefix(&self.real));
         shown(inner.unwrap_or(path))
+    }
+}
+
+impl ContextOptions {
+    /// What keeps files out that templates and authors name.
+    #[must_use]
+    pub fn guard(&self) -> Guard {
+        Guard::new(self.rules, self.wall.as_deref().unwrap_or(&self.base))
     }
 }
 

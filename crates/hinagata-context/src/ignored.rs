@@ -9,7 +9,7 @@ use std::{
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::walk::cause;
+use crate::error::cause;
 
 /// An ignore file that does not count, or not whole, and why.
 pub(crate) type Unread = (PathBuf, String);

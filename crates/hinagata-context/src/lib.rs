@@ -48,14 +48,13 @@ mod writer;
 pub use error::{Error, Result};
 pub use frame::Frame;
 pub use guard::{Guard, leads_out};
-pub use notice::Notice;
 pub use options::{
     ContextOptions, Encoding, MAX_BYTES, MAX_FILES, Resource, ResourceKind, Rules, TemplateFile,
     TemplateOptions, Tokens,
 };
 pub use pack::{Packer, Progress, pack};
 pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats};
-pub use report::{Entry, Reason, Report};
+pub use report::{Entry, Notice, Reason, Report};
 pub use templates::{render_file, render_text};
 pub use text::trim_both_ends;
 pub use variables::{above_defaults, merge};

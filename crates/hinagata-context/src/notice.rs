@@ -2,53 +2,13 @@
 
 use std::{collections::HashSet, path::Path};
 
-use serde::Serialize;
-
 use crate::{
+    error::cause,
     guard::Guard,
     order::Order,
-    report::{Entry, Reason, Report},
-    walk::{cause, outside},
+    report::{Entry, Notice, Reason, Report, listed},
+    walk::outside,
 };
-
-/// Something that was asked for and is not in the context, or not as it was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Notice {
-    /// What it is about: a path or a pattern.
-    pub about: String,
-    /// Why it is not in the context, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
-    /// The sentence.
-    pub message: String,
-}
-
-impl Notice {
-    pub(crate) fn new(
-        about: impl Into<String>,
-        reason: impl Into<Option<Reason>>,
-        message: impl Into<String>,
-    ) -> Self {
-        Self { about: about.into(), reason: reason.into(), message: message.into() }
-    }
-
-    /// That of a file that was named and left out.
-    pub(crate) fn of_entry(entry: &Entry, reason: Reason) -> Self {
-        let path = &entry.path;
-        let why = entry.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
-        Self::new(path, reason, format!("`{path}` is left out: {}{why}", reason.describe()))
-    }
-}
-
-/// The first few of many paths.
-pub(crate) fn listed<P: AsRef<str>>(paths: &[P]) -> String {
-    const FEW: usize = 5;
-    let shown: Vec<&str> = paths.iter().take(FEW).map(AsRef::as_ref).collect();
-    match paths.len().saturating_sub(FEW) {
-        0 => shown.join(", "),
-        more => format!("{} and {more} more", shown.join(", ")),
-    }
-}
 
 impl Report {
     /// Tells of something that is left out although it was named.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
-use crate::{frame::Frame, guard::Guard};
+use crate::frame::Frame;
 
 /// Most files that are packed, unless configured.
 pub const MAX_FILES: usize = 64;
@@ -75,12 +75,6 @@ impl ContextOptions {
             frame: Frame::default(),
             templates: TemplateOptions::default(),
         }
-    }
-
-    /// What keeps files out that templates and authors name.
-    #[must_use]
-    pub fn guard(&self) -> Guard {
-        Guard::new(self.rules, self.wall.as_deref().unwrap_or(&self.base))
     }
 }
 

@@ -3,11 +3,10 @@
 use globset::Candidate;
 
 use crate::{
-    Result,
+    error::Result,
     glob::{Globs, expand},
-    notice::{Notice, listed},
     options::ContextOptions,
-    report::Entry,
+    report::{Entry, Notice, listed},
     walk::Found,
 };
 

@@ -19,13 +19,7 @@ use std::{
 
 use hinagata_secrets::Secrets;
 
-use crate::{
-    frame::Frame,
-    options::Tokens,
-    report::Reason,
-    text,
-    walk::{Found, cause},
-};
+use crate::{error::cause, frame::Frame, options::Tokens, report::Reason, text, walk::Found};
 
 /// Files that are read ahead at most.
 const AHEAD: usize = 256;

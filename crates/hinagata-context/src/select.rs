@@ -3,13 +3,12 @@
 use std::{collections::HashSet, io, path::Path};
 
 use crate::{
-    Result,
+    error::{Result, cause},
     guard::Guard,
-    notice::Notice,
     options::Rules,
-    report::{Entry, Reason},
+    report::{Entry, Notice, Reason},
     selection::{Excluded, Selection},
-    walk::{Found, Walker, cause, leads_out, leaves, outside},
+    walk::{Found, Walker, leads_out, leaves, outside},
 };
 
 /// The files that patterns name, and what was left out while looking for them.

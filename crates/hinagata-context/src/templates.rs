@@ -18,11 +18,10 @@ use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
 use crate::{
-    Error, Result,
+    error::{Error, Result, cause},
     guard::{Guard, Refusal, existing_path, plain_path},
     options::{Encoding, TemplateFile, TemplateOptions},
     report::Reason,
-    walk::cause,
 };
 
 /// The text that the template of `file` gives with `variables`; `base` is the directory of the context.

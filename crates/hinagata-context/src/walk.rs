@@ -19,6 +19,7 @@ use std::{
 use globset::Candidate;
 
 use crate::{
+    error::cause,
     guard::existing_path,
     ignored::Ignored,
     report::{Entry, Reason},
@@ -365,10 +366,4 @@ fn follow(
         return Err("too many directories behind links");
     }
     Ok(Some(Arc::new(Trail { from, before: directory.trail.clone() })))
-}
-
-/// The cause of an error of the system, without its number.
-pub(crate) fn cause(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
