@@ -8,16 +8,16 @@ use hinagata_context::{Error as ContextError, Reason};
 pub fn context_error(error: ContextError) -> Error {
     let message = error.to_string();
     match error {
-        ContextError::Pattern { pattern, .. } => Error::definition("pattern", message)
+        ContextError::Pattern { pattern, .. } => Error::definition(Reason::Pattern, message)
             .with("pattern", pattern)
             .with_hint("write \\ before a special character to match it literally"),
         ContextError::TemplateFile { file, .. } => Error::new(Code::RenderTemplateNotFound, message)
-            .with("reason", "template_file_missing")
+            .with_reason(Reason::TemplateFileMissing)
             .with("template", file)
             .with_hint("`file` is looked up in `baseDir`, which starts at the directory of the project"),
         ContextError::Withheld { path, reason, template, .. } => {
             let error = Error::new(Code::Approval, message)
-                .with("reason", reason.as_str())
+                .with_reason(reason.as_str())
                 .with("path", path)
                 .with_hint(withheld_hint(reason));
             let failed = template.map(|template| Error::from(*template));

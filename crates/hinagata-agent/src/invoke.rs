@@ -1,6 +1,6 @@
 //! A call of an agent: from the prompt of a user to the messages of a request.
 
-use hinagata::{Content, Engine, Error, Message, RenderedBody, Request, Result, Warning};
+use hinagata::{Content, Engine, Error, Message, Reason, RenderedBody, Request, Result, Warning};
 use hinagata_context::{
     PackedContext, PackedFile, PackedResource, Packer, Progress, Report, merge, render_file, render_text,
     trim_both_ends,
@@ -253,7 +253,7 @@ impl Call<'_> {
                     )
                 })?;
                 let all = hinagata_context::above_defaults(variables, bag);
-                let rendered = engine.render_blocking(&Request::new(id).variable_map(&all))?;
+                let rendered = engine.render_blocking(&Request::new(id).with_variable_map(&all))?;
                 warnings.extend(rendered.warnings.iter().cloned());
                 if let RenderedBody::Messages(messages) = &rendered.body {
                     warnings.extend(flattened(id, messages));
@@ -299,8 +299,9 @@ fn flattened(id: &str, messages: &[Message]) -> Option<Warning> {
         () if messages.len() > 1 => "its messages became one text",
         () => return None,
     };
-    let error = Error::definition("conversation", format!("the prompt `{id}` is a conversation: {lost}"))
-        .with_hint("use a prompt that renders to one text");
+    let error =
+        Error::definition(Reason::Conversation, format!("the prompt `{id}` is a conversation: {lost}"))
+            .with_hint("use a prompt that renders to one text");
     Some(Warning { about: id.to_owned(), error })
 }
 

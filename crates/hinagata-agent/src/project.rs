@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hinagata::{
-    Code, Diagnostic, Error, Place, Result, Settings,
+    Code, Diagnostic, Error, Place, Reason, Result, Settings,
     settings::{Origin, place_in_config, read_config, snake_case},
 };
 use hinagata_context::ContextOptions;
@@ -146,7 +146,7 @@ impl Project {
         }
         let names: Vec<&str> = self.agents.iter().map(|agent| agent.id.as_str()).collect();
         Err(Error::new(Code::NotFound, format!("unknown agent `{id}`"))
-            .with("reason", "agent")
+            .with_reason(Reason::Agent)
             .with("agent", id)
             .with_near(near_names(id, names.iter().copied()))
             .with_hint("`hina agent list` lists the agents"))
@@ -209,7 +209,7 @@ impl Project {
 
 fn untrusted(message: String) -> Error {
     Error::new(Code::Approval, message)
-        .with("reason", "untrusted")
+        .with_reason(Reason::Untrusted)
         .with_hint("read its settings, then run `hina trust`")
 }
 
@@ -240,7 +240,7 @@ fn check_version(root: &Section<'_>) -> Result<()> {
         Some(version) if version.as_u64().is_some_and(|version| version <= VERSION) => Ok(()),
         Some(version) => {
             let message = format!("the configuration has version {version}, but this build reads {VERSION}");
-            Err(Error::definition("settings", message)
+            Err(Error::definition(Reason::Settings, message)
                 .with("version", version.clone())
                 .with("newest", VERSION)
                 .with_hint("use a newer `hina`"))

@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use hinagata::{Diagnostic, Error, Place, settings::snake_case};
+use hinagata::{Diagnostic, Error, Place, Reason, settings::snake_case};
 use hinagata_value::near_names;
 use serde_json::{Map, Value};
 
@@ -33,7 +33,7 @@ impl Shape {
         };
         let paths: Vec<&str> = self.problems.iter().map(|(path, _)| path.as_str()).collect();
         let told: Vec<Value> = self.problems.iter().map(|problem| told(problem, locate)).collect();
-        let error = Error::definition("settings", format!("`{path}` {message}{more}"))
+        let error = Error::definition(Reason::Settings, format!("`{path}` {message}{more}"))
             .with("paths", paths)
             .with("problems", told);
         Err(locate(path).into_iter().fold(error, Error::at))
@@ -42,7 +42,7 @@ impl Shape {
 
 /// The warning about an unknown key.
 fn odd((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic {
-    let error = Error::definition("settings", format!("unknown setting `{path}`"))
+    let error = Error::definition(Reason::Settings, format!("unknown setting `{path}`"))
         .with("setting", path.as_str())
         .with_near(near.clone())
         .with_hint("docs/reference/context.md lists the keys of `context` and `agents`");

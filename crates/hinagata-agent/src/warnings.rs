@@ -25,7 +25,7 @@ impl Project {
         let odd = self.diagnostics.iter().map(of_diagnostic);
         let unmatched = report.unmatched.iter().map(|pattern| {
             let error = Error::new(Code::NotFound, format!("no file matches `{pattern}`"));
-            warning(pattern, error.with("reason", "unmatched"))
+            warning(pattern, error.with_reason(Reason::Unmatched))
         });
         let notices = report.notices.iter().map(|notice| self.of_notice(notice));
         let withheld = [Reason::Secret, Reason::Outside, Reason::Ignored];
@@ -43,12 +43,11 @@ impl Project {
 
     fn of_notice(&self, notice: &Notice) -> Warning {
         let Some(reason) = notice.reason else {
-            return warning(&notice.about, Error::definition("context", notice.message.clone()));
+            return warning(&notice.about, Error::definition(Reason::Context, notice.message.clone()));
         };
         let withheld = self.profile.withheld(reason);
         let why = withheld.map_or_else(String::new, |(why, _)| format!(", {why}"));
-        let error =
-            Error::new(code(reason), format!("{}{why}", notice.message)).with("reason", reason.as_str());
+        let error = Error::new(code(reason), format!("{}{why}", notice.message)).with_reason(reason.as_str());
         let hint = match reason {
             Reason::Secret | Reason::Ignored | Reason::Outside => Some(withheld_hint(reason)),
             _ => None,
@@ -86,7 +85,7 @@ impl Project {
         let (why, hint) = withheld.map_or((String::new(), hint), |(why, hint)| (format!(" {why}"), hint));
         let message = format!("{what} are left out of the context{why}: {named}{more}");
         let error =
-            Error::new(code(reason), message).with("reason", reason.as_str()).with("paths", left.clone());
+            Error::new(code(reason), message).with_reason(reason.as_str()).with("paths", left.clone());
         (!left.is_empty()).then(|| warning("context", error.with_hint(hint)))
     }
 }

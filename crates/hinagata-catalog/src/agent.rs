@@ -1,6 +1,6 @@
 //! Agents as prompts know them: who asks, and what the agent sets.
 
-use hinagata_document::{Error, Fields, Result, json};
+use hinagata_document::{Error, Fields, Reason, Result, json};
 use serde_json::{Map, Value};
 
 use crate::PromptId;
@@ -43,8 +43,11 @@ impl Agent {
         let node = json::parse(source, text)?;
         let mut fields = Fields::new(source, text);
         let Some(entries) = node.as_map() else {
-            return Err(Error::definition("type", format!("agent.json holds a map, not {}", node.kind()))
-                .at(fields.place(&node)));
+            return Err(Error::definition(
+                Reason::Type,
+                format!("agent.json holds a map, not {}", node.kind()),
+            )
+            .at(fields.place(&node)));
         };
         let mut agent = Self {
             id: id.to_owned(),

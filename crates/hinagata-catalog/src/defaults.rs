@@ -1,6 +1,6 @@
 //! `defaults.json`: declarations and limits that hold for every prompt of a workspace.
 
-use hinagata_document::{Error, Fields, Result, json};
+use hinagata_document::{Error, Fields, Reason, Result, json};
 use hinagata_workspace::Settings;
 use serde_json::{Map, Number, Value};
 
@@ -42,8 +42,11 @@ impl Defaults {
         let node = json::parse(file, text)?;
         let mut fields = Fields::new(file, text);
         let Some(entries) = node.as_map() else {
-            return Err(Error::definition("type", format!("defaults.json holds a map, not {}", node.kind()))
-                .at(fields.place(&node)));
+            return Err(Error::definition(
+                Reason::Type,
+                format!("defaults.json holds a map, not {}", node.kind()),
+            )
+            .at(fields.place(&node)));
         };
         let mut defaults = Self::default();
         for (key, value) in entries {
@@ -81,7 +84,7 @@ impl Defaults {
     pub fn limits_of(&self, found: &Inherited, settings: &Settings) -> RenderLimits {
         let configured = PromptLimits::from_settings(settings);
         let below =
-            found.with_body().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
+            found.body_definition().map_or_else(|_| configured.clone(), |with| with.body.limits(&configured));
         self.limits_within(&found.definition.limits, &below, &PromptLimits::caps_from_settings(settings))
     }
 

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
-use hinagata_document::{Diagnostic, Error, Node, Place, Result, json};
+use hinagata_document::{Diagnostic, Error, Node, Place, Reason, Result, json};
 use hinagata_workspace::{
     format_utc,
     write::{Readers, Writer},
@@ -78,7 +78,7 @@ impl Resolutions {
         let at = |node: &Node| Place::at_line(file, text, node.at.line, node.at.column);
         if node.as_map().is_none() {
             let message = format!("resolutions are a map by prompt id, not {}", node.kind());
-            return whole(Error::definition("type", message).at(at(&node)));
+            return whole(Error::definition(Reason::Type, message).at(at(&node)));
         }
         let mut all = Self::default();
         for (name, value) in node.as_map().unwrap_or_default() {
@@ -93,7 +93,7 @@ impl Resolutions {
                 (Err(error), _) => found.push(Diagnostic::warning(file, error.at(at(value)))),
                 (Ok(id), None) => {
                     let message = format!("the decision on `{name}` names no `source`");
-                    let error = Error::definition("resolution", message).at(at(value));
+                    let error = Error::definition(Reason::Resolution, message).at(at(value));
                     found.push(Diagnostic::warning(file, error.clone()));
                     all.broken.insert(id, error);
                 }
@@ -150,7 +150,7 @@ impl Resolution {
 /// # Errors
 /// Code `store` when it cannot be written; code `definition` when the file that is there is broken, which is then
 /// left as it is.
-pub fn record(
+pub fn record_resolution(
     directory: &Path,
     id: &PromptId,
     resolution: Option<&Resolution>,
@@ -160,7 +160,7 @@ pub fn record(
     record_key(directory, (id.as_str(), &is_it), resolution, now)
 }
 
-/// As [`record`], for the tool with the id `tool`.
+/// As [`record_resolution`], for the tool with the id `tool`.
 pub(crate) fn record_tool(
     directory: &Path,
     tool: &str,
@@ -203,7 +203,7 @@ fn read_for_change(writer: &Writer) -> Result<Map<String, Value>> {
     let node = json::parse(FILE, &text)?;
     match node.to_value() {
         Value::Object(all) => Ok(all),
-        _ => Err(Error::definition("type", format!("{FILE} holds {}, not a map", node.kind()))
+        _ => Err(Error::definition(Reason::Type, format!("{FILE} holds {}, not a map", node.kind()))
             .with_hint("correct or remove it, then decide again")),
     }
 }
@@ -235,10 +235,10 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let directory = place.path().join("prompts");
         let id = PromptId::new("code_review").expect("is an id");
-        record(&directory, &id, Some(&choice("one")), UNIX_EPOCH).expect("writes");
-        record(&directory, &id, Some(&choice("two")), UNIX_EPOCH).expect("writes");
+        record_resolution(&directory, &id, Some(&choice("one")), UNIX_EPOCH).expect("writes");
+        record_resolution(&directory, &id, Some(&choice("two")), UNIX_EPOCH).expect("writes");
         assert_eq!(read(&directory).get(&id).map(|found| found.source.as_str()), Some("two"));
-        record(&directory, &id, None, UNIX_EPOCH).expect("writes");
+        record_resolution(&directory, &id, None, UNIX_EPOCH).expect("writes");
         assert!(read(&directory).get(&id).is_none());
         let history = fs::read_to_string(directory.join(HISTORY)).expect("is there");
         let sources: Vec<Value> = history
@@ -259,7 +259,7 @@ mod tests {
         let text = r#"{"z": {"source": "s", "mine": [1]}, "Code-Review": {"source": "old"}, "odd": 5}"#;
         fs::write(place.path().join(FILE), text).expect("written");
         let id = PromptId::new("code_review").expect("is an id");
-        record(place.path(), &id, Some(&choice("new")), UNIX_EPOCH).expect("writes");
+        record_resolution(place.path(), &id, Some(&choice("new")), UNIX_EPOCH).expect("writes");
         let after: Value =
             serde_json::from_str(&fs::read_to_string(place.path().join(FILE)).expect("is there"))
                 .expect("is JSON");
@@ -273,7 +273,7 @@ mod tests {
         let id = PromptId::new("a").expect("is an id");
         for text in ["{\"a\": ", "[]"] {
             fs::write(place.path().join(FILE), text).expect("written");
-            assert!(record(place.path(), &id, Some(&choice("x")), UNIX_EPOCH).is_err());
+            assert!(record_resolution(place.path(), &id, Some(&choice("x")), UNIX_EPOCH).is_err());
             assert_eq!(fs::read_to_string(place.path().join(FILE)).expect("is there"), text);
         }
     }

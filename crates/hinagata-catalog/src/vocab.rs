@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use hinagata_document::{Diagnostic, Error, Place, json};
+use hinagata_document::{Diagnostic, Error, Place, Reason, json};
 use serde_json::Value;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -41,10 +41,12 @@ impl Vocabulary {
         };
         let mut found = Vec::new();
         let Some(map) = node.as_map() else {
-            let error =
-                Error::definition("type", format!("a vocabulary is a map of lists, not {}", node.kind()))
-                    .with_hint("write {\"prompt.name\": [\"prompt.alias\"]}")
-                    .at(Place::at_line(file, text, node.at.line, node.at.column));
+            let error = Error::definition(
+                Reason::Type,
+                format!("a vocabulary is a map of lists, not {}", node.kind()),
+            )
+            .with_hint("write {\"prompt.name\": [\"prompt.alias\"]}")
+            .at(Place::at_line(file, text, node.at.line, node.at.column));
             return vec![Diagnostic::error(file, error)];
         };
         let origin = self.next_origin();
@@ -61,7 +63,8 @@ impl Vocabulary {
                 Some(aliases) => self.add_group(file, &at, origin, word, &aliases, &mut found),
                 None => found.push(Diagnostic::error(
                     file,
-                    Error::definition("type", format!("the aliases of `{word}` are no list of words")).at(at),
+                    Error::definition(Reason::Type, format!("the aliases of `{word}` are no list of words"))
+                        .at(at),
                 )),
             }
         }
@@ -126,7 +129,7 @@ impl Vocabulary {
         found: &mut Vec<Diagnostic>,
     ) {
         let problem = |message: String| {
-            let error = Error::definition("vocabulary", message).at(at.clone());
+            let error = Error::definition(Reason::Vocabulary, message).at(at.clone());
             Diagnostic::warning(
                 file,
                 error.with_hint("write words as `namespace.word`, such as `prompt.name`"),
@@ -177,7 +180,12 @@ impl Vocabulary {
     /// Follows `word` until `exists` accepts what it stands for: at most ten steps, no cycles.
     ///
     /// The word itself is not asked about.
-    pub fn follow(&self, namespace: &str, word: &str, mut exists: impl FnMut(&str) -> bool) -> Option<&str> {
+    pub fn follow_aliases(
+        &self,
+        namespace: &str,
+        word: &str,
+        mut exists: impl FnMut(&str) -> bool,
+    ) -> Option<&str> {
         let mut seen = HashSet::from([normal(word)]);
         let mut current = word;
         for _ in 0..STEPS {
@@ -195,8 +203,8 @@ impl Vocabulary {
 
     /// The preferred word for `word`; `None` for a word that nobody knows, and in a cycle.
     #[must_use]
-    pub fn preferred(&self, namespace: &str, word: &str) -> Option<&str> {
-        let end = self.follow(namespace, word, |next| self.step(namespace, next).is_none());
+    pub fn preferred_word(&self, namespace: &str, word: &str) -> Option<&str> {
+        let end = self.follow_aliases(namespace, word, |next| self.step(namespace, next).is_none());
         end.or_else(|| match self.step(namespace, word) {
             Some(_) => None,
             None => keys(namespace, word).iter().find_map(|key| self.preferred.get(key)).map(String::as_str),
@@ -215,7 +223,7 @@ impl Vocabulary {
 
     /// Every word of `namespace` that has an alias or is one, in order.
     #[must_use]
-    pub fn words(&self, namespace: &str) -> Vec<&str> {
+    pub fn words_in(&self, namespace: &str) -> Vec<&str> {
         let of = |key: &&Key| key.0 == namespace;
         let mut words: Vec<&str> =
             self.entries.keys().chain(self.preferred.keys()).filter(of).map(|key| key.1.as_str()).collect();
@@ -264,29 +272,33 @@ mod tests {
     #[test]
     fn aliases_are_followed_until_something_exists() {
         let vocabulary = vocabulary();
-        assert_eq!(vocabulary.follow("prompt", "a", |word| word == "c"), Some("c"));
-        assert_eq!(vocabulary.follow("prompt", "a", |word| word == "b"), Some("b"));
-        assert_eq!(vocabulary.follow("prompt", "one", |_| false), None);
-        assert_eq!(vocabulary.follow("prompt", "zzz", |_| true), None);
+        assert_eq!(vocabulary.follow_aliases("prompt", "a", |word| word == "c"), Some("c"));
+        assert_eq!(vocabulary.follow_aliases("prompt", "a", |word| word == "b"), Some("b"));
+        assert_eq!(vocabulary.follow_aliases("prompt", "one", |_| false), None);
+        assert_eq!(vocabulary.follow_aliases("prompt", "zzz", |_| true), None);
     }
 
     #[test]
     fn aliases_match_in_any_case_and_in_normal_form() {
         let vocabulary = vocabulary();
         for spelling in ["SystemPrompt", "systemprompt", "SYSTEMPROMPT", "system-prompt", "System Prompt"] {
-            assert_eq!(vocabulary.follow("prompt", spelling, |word| word == "c"), Some("c"), "{spelling}");
+            assert_eq!(
+                vocabulary.follow_aliases("prompt", spelling, |word| word == "c"),
+                Some("c"),
+                "{spelling}"
+            );
         }
     }
 
     #[test]
     fn other_namespaces_are_answered() {
         let vocabulary = vocabulary();
-        assert_eq!(vocabulary.preferred("tool", "readFile"), Some("file_read"));
-        assert_eq!(vocabulary.preferred("tool", "FILE_READ"), Some("file_read"));
-        assert_eq!(vocabulary.preferred("api", "stop_reason"), Some("finish_reason"));
-        assert_eq!(vocabulary.preferred("prompt", "a"), Some("c"));
-        assert_eq!(vocabulary.preferred("prompt", "one"), None);
-        assert_eq!(vocabulary.preferred("tool", "unknown"), None);
+        assert_eq!(vocabulary.preferred_word("tool", "readFile"), Some("file_read"));
+        assert_eq!(vocabulary.preferred_word("tool", "FILE_READ"), Some("file_read"));
+        assert_eq!(vocabulary.preferred_word("api", "stop_reason"), Some("finish_reason"));
+        assert_eq!(vocabulary.preferred_word("prompt", "a"), Some("c"));
+        assert_eq!(vocabulary.preferred_word("prompt", "one"), None);
+        assert_eq!(vocabulary.preferred_word("tool", "unknown"), None);
     }
 
     #[test]
@@ -294,8 +306,8 @@ mod tests {
         let lines: String = (0..12).map(|n| format!("prompt.w{}, prompt.w{n}\n", n + 1)).collect();
         let mut vocabulary = Vocabulary::default();
         vocabulary.add_text("vocab.txt", &lines);
-        assert_eq!(vocabulary.follow("prompt", "w0", |word| word == "w10"), Some("w10"));
-        assert_eq!(vocabulary.follow("prompt", "w0", |word| word == "w11"), None);
+        assert_eq!(vocabulary.follow_aliases("prompt", "w0", |word| word == "w10"), Some("w10"));
+        assert_eq!(vocabulary.follow_aliases("prompt", "w0", |word| word == "w11"), None);
     }
 
     #[test]
@@ -303,8 +315,8 @@ mod tests {
         let mut vocabulary = Vocabulary::default();
         vocabulary.add_json("user", r#"{"prompt.mine": ["prompt.x"]}"#);
         assert!(vocabulary.add_text("pack", "prompt.theirs, prompt.x, y").is_empty());
-        assert_eq!(vocabulary.preferred("prompt", "x"), Some("mine"));
-        assert_eq!(vocabulary.preferred("prompt", "y"), Some("theirs"));
+        assert_eq!(vocabulary.preferred_word("prompt", "x"), Some("mine"));
+        assert_eq!(vocabulary.preferred_word("prompt", "y"), Some("theirs"));
     }
 
     #[test]
@@ -317,6 +329,6 @@ mod tests {
             r#"{"bare": ["prompt.a"], "prompt.x": [1], "prompt.y": ["tool.z", "prompt.q"]}"#,
         );
         assert_eq!(found.len(), 3, "{found:?}");
-        assert_eq!(vocabulary.preferred("prompt", "q"), Some("y"));
+        assert_eq!(vocabulary.preferred_word("prompt", "q"), Some("y"));
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Once},
 };
 
-use hinagata::{Catalog, Engine, ROOT_VARIABLE, WorkspaceRoot};
+use hinagata::{Catalog, Engine, ROOT_VARIABLE, Reason, WorkspaceRoot};
 #[cfg(feature = "mcp")]
 use hinagata_host::{Environment, ProcessKind};
 use hinagata_host::{OpenOptions, OpenWorkspace};
@@ -121,7 +121,7 @@ impl Workspace {
         workspace.host.check_store()?;
         let found = workspace.host.settings.diagnostics();
         let (untrusted, others): (Vec<_>, Vec<_>) =
-            found.iter().partition(|found| found.error.reason() == Some("untrusted"));
+            found.iter().partition(|found| found.error.reason() == Some(Reason::Untrusted));
         others.into_iter().for_each(|found| workspace.print_warning(found));
         if let Some(problem) = &workspace.host.trust_problem {
             // The call goes on without trust.
@@ -229,7 +229,7 @@ impl Workspace {
 
     /// Tells of what could not be read and may be missing in a list of prompts.
     pub(crate) fn warn_unread(&self, catalog: &Catalog) {
-        for found in catalog.unread() {
+        for found in catalog.unread_for_list() {
             let mut diagnostic = self.to_diagnostic(&found);
             diagnostic.level = Level::Warning;
             self.print_diagnostic(&diagnostic);

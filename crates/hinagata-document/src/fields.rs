@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::{Data, Error, Node, Place};
+use crate::{Data, Error, Node, Place, Reason};
 
 /// Most problems that one error lists.
-const MOST: usize = 50;
+const MAX_PROBLEMS: usize = 50;
 
 /// A document that is being read, and what is wrong with it so far.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ struct Problem {
 
 impl Problem {
     fn into_error(self, file: &str) -> Error {
-        let error = Error::definition("unknown_name", self.message)
+        let error = Error::definition(Reason::UnknownName, self.message)
             .with("file", file)
             .with("field", self.field)
             .with_near(self.near)
@@ -74,11 +74,11 @@ impl<'a> Fields<'a> {
     /// Notes a key that means nothing where it stands.
     pub fn unknown_key(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::near_names(key, known.iter().copied());
-        let shown = truncate_for_display(key);
+        let display_name = truncate_for_display(key);
         let hint = near.is_empty().then(|| format!("use {}", known.join(", ")));
         let message = match field {
-            "(document)" => format!("there is no key `{shown}`"),
-            field => format!("`{field}` has no key `{shown}`"),
+            "(document)" => format!("there is no key `{display_name}`"),
+            field => format!("`{field}` has no key `{display_name}`"),
         };
         let place = self.place_of_key(key, node);
         self.push_at(&format!("{field}.{key}"), place, message, hint, near);
@@ -123,7 +123,7 @@ impl<'a> Fields<'a> {
         hint: Option<String>,
         near: Vec<String>,
     ) {
-        if self.warnings.len() < MOST {
+        if self.warnings.len() < MAX_PROBLEMS {
             let place = self.place_of_key(name, node);
             let (field, message) = (field.to_owned(), message.to_owned());
             self.warnings.push(Problem { field, message, hint, near, place });
@@ -149,26 +149,26 @@ impl<'a> Fields<'a> {
     /// Notes a section that nobody knows.
     pub fn unknown_section(&mut self, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
-        let shown = truncate_for_display(name);
+        let display_name = truncate_for_display(name);
         let hint = match near.first() {
-            Some(near) => format!("write `{near}`, or declare `{shown}` under `custom_sections`"),
+            Some(near) => format!("write `{near}`, or declare `{display_name}` under `custom_sections`"),
             None => format!("use one of {}, or declare it under `custom_sections`", known.join(", ")),
         };
-        let (field, message) = (format!("sections.{name}"), format!("there is no section `{shown}`"));
+        let (field, message) = (format!("sections.{name}"), format!("there is no section `{display_name}`"));
         self.push_at(&field, self.place_of_key(name, node), message, Some(hint), near);
     }
 
     /// Where the key of the value `node` stands: before it, on its line or on one above.
     fn place_of_key(&self, key: &str, node: &Node) -> Place {
         /// Lines between a key and its value: comments and blank ones.
-        const MOST_BETWEEN: usize = 20;
+        const MAX_LINES_BETWEEN: usize = 20;
         let line = node.at.line.max(1) as usize;
         let is_key = |text: &str, at: usize| {
             let inside = |character: char| character.is_alphanumeric() || character == '_';
             let rest = text[at + key.len()..].trim_start_matches(['"', '\'', ']']).trim_start();
             !text[..at].ends_with(inside) && rest.starts_with([':', '='])
         };
-        let above = self.text.lines().enumerate().take(line).skip(line.saturating_sub(MOST_BETWEEN));
+        let above = self.text.lines().enumerate().take(line).skip(line.saturating_sub(MAX_LINES_BETWEEN));
         let found = above.collect::<Vec<_>>().into_iter().rev().find_map(|(index, text)| {
             // On the line of the value, what stands behind it is no key of it.
             let end =
@@ -214,13 +214,13 @@ impl<'a> Fields<'a> {
         hint: Option<String>,
         near: Vec<String>,
     ) {
-        if self.problems.len() < MOST {
+        if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(Problem { field: field.to_owned(), message, hint, near, place });
         }
     }
 
-    fn wrong_type(&mut self, field: &str, node: &Node, wanted: &str) {
-        self.problem(field, node, format!("`{field}` must be {wanted}, not {}", node.kind()));
+    fn wrong_type(&mut self, field: &str, node: &Node, expected: &str) {
+        self.problem(field, node, format!("`{field}` must be {expected}, not {}", node.kind()));
     }
 
     /// The string of a field; anything else is a problem.
@@ -295,15 +295,15 @@ impl<'a> Fields<'a> {
         field: &str,
         node: &Node,
         names: &[&str],
-        named: impl FnOnce(&str) -> Option<T>,
+        parse: impl FnOnce(&str) -> Option<T>,
     ) -> Option<T> {
         let word = self.string(field, node)?;
-        let found = named(&word);
+        let found = parse(&word);
         if found.is_none() {
             let near = hinagata_value::near_names(&word, names.iter().copied());
-            let shown = truncate_for_display(&word);
+            let display_name = truncate_for_display(&word);
             let hint = format!("use one of {}", names.join(", "));
-            self.push(field, node, format!("`{field}` cannot be `{shown}`"), Some(hint), near);
+            self.push(field, node, format!("`{field}` cannot be `{display_name}`"), Some(hint), near);
         }
         found
     }
@@ -326,7 +326,7 @@ impl<'a> Fields<'a> {
                 })
             })
             .collect();
-        let mut error = Error::definition("fields", message)
+        let mut error = Error::definition(Reason::Fields, message)
             .with("file", self.file)
             .with("problems", list)
             .with_near(first.near.clone())

@@ -1,9 +1,9 @@
 //! Front matter: YAML between two lines `---` at the top of a template.
 
-use crate::{Error, Node, Place, Result, yaml};
+use crate::{Error, Node, Place, Reason, Result, yaml};
 
 /// Largest front matter, in bytes.
-const LARGEST: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// A template file in its two parts.
 #[derive(Debug)]
@@ -23,10 +23,10 @@ pub struct Split<'a> {
 pub fn split_front_matter<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let plain = Split { matter: None, template: text, first_line: 1 };
-    let Some((block, template)) = block(text) else { return Ok(plain) };
-    if block.len() > LARGEST {
+    let Some((block, template)) = split_block(text) else { return Ok(plain) };
+    if block.len() > MAX_BYTES {
         return match looks_like_map(block) {
-            true => Err(Error::definition("size", "the front matter has more than 64 KiB")
+            true => Err(Error::definition(Reason::Size, "the front matter has more than 64 KiB")
                 .at(Place::at_line(file, text, 1, 1))),
             false => Ok(plain),
         };
@@ -47,7 +47,7 @@ pub fn split_front_matter<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
 }
 
 /// What stands between the first line `---` and the next one, and what follows.
-fn block(text: &str) -> Option<(&str, &str)> {
+fn split_block(text: &str) -> Option<(&str, &str)> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next()?;
     if first.trim_end() != "---" || !first.ends_with('\n') {

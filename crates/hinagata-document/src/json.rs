@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 
-use crate::{Cursor, Data, Error, Node, Place, Result};
+use crate::{Cursor, Data, Error, Node, Place, Reason, Result};
 
 /// Containers inside each other.
 const DEPTH: usize = 64;
@@ -16,17 +16,17 @@ const DEPTH: usize = 64;
 /// then one by one. Nesting is bounded, and so is the work.
 pub fn parse(file: &str, text: &str) -> Result<Node> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let raw: &RawValue = serde_json::from_str(text).map_err(|error| syntax(file, text, &error))?;
-    node(&mut Cursor::new(text), text, raw.get(), 0).map_err(|(error, offset)| {
+    let raw: &RawValue = serde_json::from_str(text).map_err(|error| syntax_error(file, text, &error))?;
+    read_node(&mut Cursor::new(text), text, raw.get(), 0).map_err(|(error, offset)| {
         let place = Place::in_text(file, text, offset);
-        Error::definition("syntax", format!("not valid JSON: {}", without_place(&error))).at(place)
+        Error::definition(Reason::Syntax, format!("not valid JSON: {}", without_place(&error))).at(place)
     })
 }
 
-fn syntax(file: &str, text: &str, error: &serde_json::Error) -> Error {
+fn syntax_error(file: &str, text: &str, error: &serde_json::Error) -> Error {
     let (line, column) = (error.line().max(1), error.column());
     let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-    Error::definition("syntax", format!("not valid JSON: {}", without_place(error))).at(Place::at_line(
+    Error::definition(Reason::Syntax, format!("not valid JSON: {}", without_place(error))).at(Place::at_line(
         file,
         text,
         number(line),
@@ -44,7 +44,7 @@ fn without_place(error: &serde_json::Error) -> String {
 
 type Failure = (serde_json::Error, usize);
 
-fn node(cursor: &mut Cursor<'_>, whole: &str, part: &str, depth: usize) -> Result<Node, Failure> {
+fn read_node(cursor: &mut Cursor<'_>, whole: &str, part: &str, depth: usize) -> Result<Node, Failure> {
     // Both are slices of one text, so the distance of their starts is the offset.
     let offset = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
     let fail = |error| (error, offset);
@@ -53,12 +53,12 @@ fn node(cursor: &mut Cursor<'_>, whole: &str, part: &str, depth: usize) -> Resul
             "more than {DEPTH} containers inside each other"
         ))));
     }
-    let at = cursor.at(offset);
+    let at = cursor.line_column_at(offset);
     let data = match part.as_bytes().first() {
         Some(b'{') => {
             let Entries(entries) = serde_json::from_str(part).map_err(fail)?;
             let read =
-                |(key, raw): (String, &RawValue)| Ok((key, node(cursor, whole, raw.get(), depth + 1)?));
+                |(key, raw): (String, &RawValue)| Ok((key, read_node(cursor, whole, raw.get(), depth + 1)?));
             Data::Map(entries.into_iter().map(read).collect::<Result<_, Failure>>()?)
         }
         Some(b'[') => {
@@ -66,7 +66,7 @@ fn node(cursor: &mut Cursor<'_>, whole: &str, part: &str, depth: usize) -> Resul
             Data::List(
                 items
                     .into_iter()
-                    .map(|raw| node(cursor, whole, raw.get(), depth + 1))
+                    .map(|raw| read_node(cursor, whole, raw.get(), depth + 1))
                     .collect::<Result<_, Failure>>()?,
             )
         }

@@ -6,7 +6,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::Number;
 use serde_saphyr::{Options, Spanned};
 
-use crate::{Data, Error, LineColumn, Node, Place, Result};
+use crate::{Data, Error, LineColumn, Node, Place, Reason, Result};
 
 /// Reads `text`, one document of YAML 1.2, which starts on line `first_line` of `file`, whose whole content is `whole`.
 ///
@@ -14,14 +14,14 @@ use crate::{Data, Error, LineColumn, Node, Place, Result};
 pub fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Result<Node> {
     let Located(node) = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
         let error = error.without_snippet();
-        let at = error.location().map_or(LineColumn { line: 1, column: 0 }, at);
+        let at = error.location().map_or(LineColumn { line: 1, column: 0 }, line_column);
         // What an author can do nothing about is left out.
         let message = error.to_string().replace(", set DuplicateKeyPolicy in Options if acceptable", "");
-        Error::definition("syntax", format!("not valid YAML: {}", first_line_of(&message)))
+        Error::definition(Reason::Syntax, format!("not valid YAML: {}", first_line_of(&message)))
             .at(Place::at_line(file, whole, at.line + first_line - 1, at.column))
             .with_hint("quote text that has `: `, `#`, `{` or `%` in it")
     })?;
-    Ok(shifted(node, first_line - 1))
+    Ok(shift_lines(node, first_line - 1))
 }
 
 /// The value of `text`, a document of YAML 1.2, the content of `file`.
@@ -49,7 +49,7 @@ fn options() -> Options {
     }
 }
 
-fn at(place: serde_saphyr::Location) -> LineColumn {
+fn line_column(place: serde_saphyr::Location) -> LineColumn {
     let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     LineColumn { line: number(place.line()).max(1), column: number(place.column()) }
 }
@@ -58,18 +58,18 @@ fn first_line_of(text: &str) -> &str {
     text.lines().next().unwrap_or_default().trim_end_matches('.')
 }
 
-fn shifted(mut node: Node, lines: u32) -> Node {
+fn shift_lines(mut node: Node, lines: u32) -> Node {
     if lines > 0 {
-        shift(&mut node, lines);
+        add_lines(&mut node, lines);
     }
     node
 }
 
-fn shift(node: &mut Node, lines: u32) {
+fn add_lines(node: &mut Node, lines: u32) {
     node.at.line += lines;
     match &mut node.data {
-        Data::List(items) => items.iter_mut().for_each(|item| shift(item, lines)),
-        Data::Map(entries) => entries.iter_mut().for_each(|(_, value)| shift(value, lines)),
+        Data::List(items) => items.iter_mut().for_each(|item| add_lines(item, lines)),
+        Data::Map(entries) => entries.iter_mut().for_each(|(_, value)| add_lines(value, lines)),
         _ => {}
     }
 }
@@ -83,7 +83,7 @@ struct Content(Data);
 impl<'de> Deserialize<'de> for Located {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let spanned = Spanned::<Content>::deserialize(deserializer)?;
-        Ok(Self(Node::new(at(spanned.referenced), spanned.value.0)))
+        Ok(Self(Node::new(line_column(spanned.referenced), spanned.value.0)))
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
     fn broken_text_is_an_error_with_its_place() {
         for (text, line) in [("a: [1\nb: 2\n", 2), ("a: 1\na: 2\n", 2), ("a: {{ b }}\n", 1)] {
             let error = read(text).expect_err(text);
-            assert_eq!(error.reason(), Some("syntax"));
+            assert_eq!(error.reason(), Some(Reason::Syntax));
             assert_eq!(error.place().expect("has one").line, line, "{error:?}");
         }
     }

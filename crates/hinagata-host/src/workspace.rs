@@ -8,7 +8,7 @@ use std::{
 
 use hinagata::{
     Approvals, Catalog, CatalogOptions, Code, Diagnostic, Distrust, Engine, EngineOptions, Error,
-    ROOT_VARIABLE, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
+    ROOT_VARIABLE, Reason, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
     ports::{Hooks, Store},
     settings::{Origin, SettingsSources, UserConfig},
 };
@@ -101,7 +101,7 @@ impl OpenWorkspace {
     /// # Errors
     /// The root is not a directory, or a settings file cannot be read.
     pub fn open(options: &OpenOptions, current_directory: &Path) -> Result<Self> {
-        let root = options.root(current_directory).existing()?;
+        let root = options.root(current_directory).require_directory()?;
         let environment = options.environment.clone();
         let user_config = UserConfig::find(|name| environment.get(name));
         let mut sources = SettingsSources::read(&root.path, &user_config)?;
@@ -162,7 +162,7 @@ impl OpenWorkspace {
                 Code::Approval,
                 "the settings of this workspace changed since you trusted it, so it is not served",
             )
-            .with("reason", "untrusted")
+            .with_reason(Reason::Untrusted)
             .with_hint(
                 "read hinagata.toml, then run `hina trust`; `hina trust --revoke` forgets that you trusted it",
             ));

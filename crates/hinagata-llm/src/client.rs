@@ -7,7 +7,7 @@ use std::{
 };
 
 use bytes::{Bytes, BytesMut};
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use reqwest::{
     Client, Method, Response,
     header::{CONTENT_TYPE, RETRY_AFTER},
@@ -111,7 +111,9 @@ fn new_client(connect_timeout: Duration, here: bool) -> Result<Client> {
         .no_gzip()
         .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")));
     let builder = if here { builder.no_proxy() } else { builder };
-    builder.build().map_err(|error| model_error("connect", format!("cannot create an HTTP client: {error}")))
+    builder
+        .build()
+        .map_err(|error| model_error(Reason::Connect, format!("cannot create an HTTP client: {error}")))
 }
 
 /// The error of a request without a response.
@@ -121,10 +123,13 @@ fn send_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     let connected = !error.is_connect();
     let why = with_causes(&error.without_url());
     let error = match connected {
-        false => model_error("connect", format!("cannot connect to `{}` at {origin}: {why}", endpoint.name)),
-        true => {
-            model_error("request", format!("the connection to `{}` at {origin} failed: {why}", endpoint.name))
+        false => {
+            model_error(Reason::Connect, format!("cannot connect to `{}` at {origin}: {why}", endpoint.name))
         }
+        true => model_error(
+            Reason::Request,
+            format!("the connection to `{}` at {origin} failed: {why}", endpoint.name),
+        ),
     };
     error.with("provider", endpoint.name.as_str()).with("model", choice.model()).with_hint(format!(
         "check that the provider runs there; `{}`, or `base_url` in `llm.providers.{}`, sets its address",
@@ -149,7 +154,7 @@ async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> E
         500.. => "failed to answer",
         _ => "rejected the request",
     };
-    let error = model_error("status", format!("`{}` {what}", endpoint.name))
+    let error = model_error(Reason::Status, format!("`{}` {what}", endpoint.name))
         .with("provider", endpoint.name.as_str())
         .with("model", choice.model())
         .with("provider_status", status)
@@ -197,7 +202,7 @@ pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most
     while let Some(chunk) = response.chunk().await.map_err(|error| broken_stream_error(choice, error))? {
         if all.len() + first.as_ref().map_or(0, Bytes::len) + chunk.len() > most {
             return Err(model_error(
-                "size",
+                Reason::Size,
                 format!("the response from `{}` is longer than {most} bytes", choice.provider()),
             )
             .with("limit", most)
@@ -218,14 +223,14 @@ pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most
 /// The error of a response that ends early.
 pub(crate) fn broken_stream_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
     let why = with_causes(&error.without_url());
-    model_error("stream", format!("the response from `{}` ended early: {why}", choice.provider()))
+    model_error(Reason::Stream, format!("the response from `{}` ended early: {why}", choice.provider()))
         .with("provider", choice.provider())
         .with("model", choice.model())
 }
 
 /// The error of a response that does not arrive in time.
 pub(crate) fn timeout_error(choice: &ChosenModel, time: Duration) -> Error {
-    model_error("timeout", format!("`{}` did not answer within {time:?}", choice.provider()))
+    model_error(Reason::Timeout, format!("`{}` did not answer within {time:?}", choice.provider()))
         .with("provider", choice.provider())
         .with("model", choice.model())
         .with("limit", time.as_secs_f64())

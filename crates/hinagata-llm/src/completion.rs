@@ -5,7 +5,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::{BufMut as _, Bytes, BytesMut};
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -31,14 +31,14 @@ pub(crate) fn to_completion(provider: ProviderKind, answer: &Value, model: &str)
 
 /// The error of a response that is not valid.
 pub(crate) fn invalid_response(who: &str) -> Error {
-    model_error("answer", format!("invalid response from `{who}`"))
+    model_error(Reason::Answer, format!("invalid response from `{who}`"))
         .with_hint("check that its address belongs to a provider of the configured `kind`")
 }
 
 /// The error that a provider reports inside of a stream.
 pub(crate) fn stream_error(error: &Value) -> Error {
     let message = embedded_message(&json!({"error": error}));
-    model_error("stream", format!("the provider reported an error during the stream: {message}"))
+    model_error(Reason::Stream, format!("the provider reported an error during the stream: {message}"))
         .with("provider_message", message)
 }
 
@@ -155,7 +155,7 @@ impl Translator {
     /// Code `model`, reason `stream`, if the answer is not complete.
     pub(crate) fn finish(&mut self) -> Result<()> {
         if !self.chunks.finished {
-            return Err(model_error("stream", "the stream ended before the answer was complete"));
+            return Err(model_error(Reason::Stream, "the stream ended before the answer was complete"));
         }
         self.chunks.bytes.put_slice(DONE);
         Ok(())

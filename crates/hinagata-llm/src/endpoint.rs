@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsString, sync::Arc};
 
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use reqwest::{
     Url,
     header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
@@ -157,7 +157,7 @@ impl Endpoint {
         }
         for (name, value) in more {
             let header_error = || {
-                model_error("key", format!("invalid header `{name}` for `{}`", self.name))
+                model_error(Reason::Key, format!("invalid header `{name}` for `{}`", self.name))
                     .with_hint("check `headers` in the settings of the provider")
             };
             let key = HeaderName::try_from(name.as_str()).map_err(|_| header_error())?;
@@ -168,7 +168,7 @@ impl Endpoint {
 
     fn missing_key_error(&self) -> Error {
         let variables: Vec<String> = self.key_variables.iter().map(|name| format!("`{name}`")).collect();
-        model_error("key", format!("missing API key for `{}`", self.name))
+        model_error(Reason::Key, format!("missing API key for `{}`", self.name))
             .with("provider", self.name.as_str())
             .with("variables", self.key_variables.clone())
             .with_hint(format!("set {} in the environment", variables.join(" or ")))
@@ -259,7 +259,7 @@ fn parse_address(text: &str, setting: &str) -> Result<Url> {
 }
 
 pub(crate) fn setting_error(setting: &str, message: String) -> Error {
-    Error::definition("settings", message).with("setting", setting)
+    Error::definition(Reason::Settings, message).with("setting", setting)
 }
 
 #[cfg(test)]
@@ -310,7 +310,7 @@ mod tests {
             .expect("is fine")
             .headers()
             .expect_err("no key");
-        assert_eq!((error.code(), error.reason()), (hinagata::Code::Model, Some("key")));
+        assert_eq!((error.code(), error.reason()), (hinagata::Code::Model, Some(Reason::Key)));
         assert_eq!(error.hint(), Some("set `GEMINI_API_KEY` or `GOOGLE_API_KEY` in the environment"));
         for (name, settings) in
             [("ollama", ProviderSettings::default()), ("openai", at("http://127.0.0.1:8000/v1"))]
@@ -351,7 +351,7 @@ mod tests {
     fn what_is_no_address_is_refused_with_its_setting() {
         for base in ["nowhere", "file:///etc", "http://me:secret@h/"] {
             let error = endpoint("openai", &at(base), &[]).expect_err(base);
-            assert_eq!((error.exit_code(), error.reason()), (2, Some("settings")));
+            assert_eq!((error.exit_code(), error.reason()), (2, Some(Reason::Settings)));
             assert!(!error.to_string().contains("secret"), "{error}");
         }
         assert!(

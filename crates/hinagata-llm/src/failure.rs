@@ -13,7 +13,7 @@ const MAX_CHARACTERS: usize = 500;
 
 /// The error of a failed call, with its reason.
 pub(crate) fn model_error(reason: &str, message: impl Into<String>) -> Error {
-    Error::new(Code::Model, message).with("reason", reason)
+    Error::new(Code::Model, message).with_reason(reason)
 }
 
 /// The error of a call with invalid options.

@@ -1,7 +1,7 @@
 //! Lines and events of streamed responses, independent of how the bytes are split.
 
 use bytes::{Bytes, BytesMut};
-use hinagata::Result;
+use hinagata::{Reason, Result};
 use memchr::memchr;
 
 use crate::failure::model_error;
@@ -28,7 +28,7 @@ impl Lines {
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         if self.buffer.len().saturating_add(bytes.len()) > self.longest {
             return Err(model_error(
-                "size",
+                Reason::Size,
                 format!("one line of the streamed response is longer than {} bytes", self.longest),
             )
             .with_hint("raise `llm.max_answer`"));
@@ -124,6 +124,6 @@ mod tests {
         let mut lines = Lines::new(4);
         lines.push(b"abc").expect("is short");
         assert!(lines.next_line().is_none());
-        assert_eq!(lines.push(b"de").expect_err("is long").reason(), Some("size"));
+        assert_eq!(lines.push(b"de").expect_err("is long").reason(), Some(Reason::Size));
     }
 }

@@ -1,7 +1,7 @@
 //! Messages of a caller, in OpenAI's format, as elements for any driver.
 
 use hinagata::{
-    Error, Result,
+    Error, Reason, Result,
     module::{Attachment, Content, Element, Message, ToolCall, ToolValue},
 };
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(crate) fn parse_messages(messages: &Value) -> Result<Vec<Element>> {
 
 fn messages_error(why: &str) -> Error {
     validation_error(format!("invalid option `messages`: {why}"))
-        .with("reason", "option")
+        .with_reason(Reason::Option)
         .with("option", "messages")
 }
 

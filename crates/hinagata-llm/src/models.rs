@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use hinagata::{Result, Settings, module::driver::Driver};
+use hinagata::{Reason, Result, Settings, module::driver::Driver};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -244,7 +244,7 @@ impl Registry {
         let name = named.into_iter().flatten().map(str::trim).find(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
             validation_error("no model is set by the call, the prompt or the settings")
-                .with("reason", "model")
+                .with_reason(Reason::Model)
                 .with("missing", vec!["model"])
                 .with_hint("pass a model, add `model` to the prompt, or set `llm.model`")
         })?;

@@ -3,7 +3,7 @@
 //! Options without a translation are sent unchanged, so that options of a single provider work too.
 
 use hinagata::{
-    Result,
+    Reason, Result,
     module::driver::{RequestOptions, Tool},
 };
 use serde_json::{Map, Value, json};
@@ -166,7 +166,7 @@ fn parse_tools(value: &Value) -> Option<Vec<Tool>> {
 
 fn option_type_error(name: &str, wanted: &str) -> hinagata::Error {
     validation_error(format!("the option `{name}` must be {wanted}"))
-        .with("reason", "option")
+        .with_reason(Reason::Option)
         .with("option", name)
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata::{
-    RenderedBody, Result,
+    Reason, RenderedBody, Result,
     module::driver::RequestOptions,
     ports::{Model, ModelRequest, PortFuture},
 };
@@ -32,7 +32,7 @@ impl Model for Llm {
         // It runs on its own threads, because the caller may have no tokio runtime.
         let running = self.0.runtime.spawn(async move { llm.send_chat(request).await?.text() });
         Box::pin(async move {
-            running.await.unwrap_or_else(|stopped| Err(model_error("runtime", stopped.to_string())))
+            running.await.unwrap_or_else(|stopped| Err(model_error(Reason::Runtime, stopped.to_string())))
         })
     }
 }

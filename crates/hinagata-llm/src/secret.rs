@@ -2,7 +2,7 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use hinagata::Result;
+use hinagata::{Reason, Result};
 use memchr::memmem;
 use reqwest::header::HeaderValue;
 
@@ -39,7 +39,7 @@ impl Secret {
     /// Code `model`, reason `key`, if it contains characters that are invalid in headers.
     pub(crate) fn to_header(&self, before: &str) -> Result<HeaderValue> {
         let key_error = || {
-            model_error("key", format!("invalid API key in `{}`", self.variable))
+            model_error(Reason::Key, format!("invalid API key in `{}`", self.variable))
                 .with_hint(format!("set `{}` to the key only, without spaces or line breaks", self.variable))
         };
         if !self.text.is_ascii() {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use hinagata::{Error, Rendered, Result, media};
 use hinagata_agent::{Profile, Project};
-use hinagata_document::{Fields, Node};
+use hinagata_document::{Fields, Node, Reason};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ pub(crate) enum ResourceSource {
 }
 
 pub(crate) fn resource_error(number: usize, problem: &str) -> Error {
-    Error::definition("settings", format!("invalid resource {number} in the settings: {problem}"))
+    Error::definition(Reason::Settings, format!("invalid resource {number} in the settings: {problem}"))
         .with("setting", "resources")
         .with_hint("write `[[resources]]` with `uri`, `name`, and one of text, file, blob, prompt or context")
 }
@@ -112,7 +112,7 @@ impl DeclaredResource {
             ResourceSource::Text(_) | ResourceSource::Context(_) | ResourceSource::Prompt(_) => {
                 Some("text/plain".to_owned())
             }
-            ResourceSource::File(file) => media::of_name(file).map(str::to_owned),
+            ResourceSource::File(file) => media::type_of_name(file).map(str::to_owned),
             ResourceSource::Blob(_) => None,
         });
         resource
@@ -236,7 +236,10 @@ mod tests {
     #[test]
     fn every_invalid_field_of_a_declaration_is_reported() {
         let error = read(&json!({"titel": "x", "uri": 5, "text": "a"})).expect_err("is invalid");
-        assert_eq!((error.reason(), &error.details()["setting"]), (Some("settings"), &json!("resources")));
+        assert_eq!(
+            (error.reason(), &error.details()["setting"]),
+            (Some(Reason::Settings), &json!("resources"))
+        );
         assert!(error.message().contains("`titel`") && error.message().contains("1 more"), "{error}");
         assert_eq!(error.near(), ["title"]);
     }
@@ -255,7 +258,7 @@ mod tests {
             json!({"uri": uri, "text": "a", "complete": {"id": [5]}}),
             json!("text"),
         ] {
-            assert_eq!(read(&invalid).expect_err("is invalid").reason(), Some("settings"), "{invalid}");
+            assert_eq!(read(&invalid).expect_err("is invalid").reason(), Some(Reason::Settings), "{invalid}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A prompt as clients see it.
 
 use hinagata::{
-    Catalog, Code, Engine, Result,
+    Catalog, Code, Engine, Reason, Result,
     definition::{Body, Definition, Inherited, Parameter, Part, ValueType},
 };
 use rmcp::model::{Icon, MetaObject, Prompt, PromptArgument};
@@ -39,7 +39,9 @@ impl PublicPrompt {
         let reads = match engine.reads(id) {
             Ok(reads) => reads,
             // Only running it shows what it reads, which happens when it is rendered.
-            Err(error) if error.code() == Code::Hook && error.reason() == Some("unavailable") => Vec::new(),
+            Err(error) if error.code() == Code::Hook && error.reason() == Some(Reason::Unavailable) => {
+                Vec::new()
+            }
             Err(error) => return Err(error),
         };
         let undeclared: Vec<String> =
@@ -69,7 +71,7 @@ impl PublicPrompt {
 
     /// The resources that its messages embed literally, without placeholders.
     pub(crate) fn embedded_resources(&self) -> Vec<&Map<String, Value>> {
-        let Ok(owner) = self.inherited.with_body() else { return Vec::new() };
+        let Ok(owner) = self.inherited.body_definition() else { return Vec::new() };
         let Body::Messages(messages) = &owner.body else { return Vec::new() };
         let parts = messages.iter().flat_map(|message| &message.parts);
         let fixed =

@@ -125,14 +125,14 @@ impl Resources {
             return Ok(());
         };
         Err(Error::new(Code::Approval, format!("`{name}` is withheld: {detail}"))
-            .with("reason", reason.as_str())
+            .with_reason(reason.as_str())
             .with_hint("review the settings of this workspace, then run `hina trust`"))
     }
 }
 
 /// The content of a file, as text if it is UTF-8.
 fn contents_from_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
-    let kind = media::of_file(name, &bytes);
+    let kind = media::type_of_file(name, &bytes);
     match String::from_utf8(bytes) {
         Ok(text) => ResourceContents::text(text, uri),
         Err(error) => ResourceContents::blob(media::encode_base64(error.as_bytes()), uri),
@@ -157,7 +157,7 @@ pub(crate) fn prompt_entry(prompt: &PublicPrompt) -> Resource {
 }
 
 fn media_type_of(file: &str) -> &'static str {
-    media::of_name(file).unwrap_or("text/plain")
+    media::type_of_name(file).unwrap_or("text/plain")
 }
 
 /// The files of a prompt.
@@ -178,8 +178,9 @@ pub(crate) fn embedded_entry(fields: &Map<String, Value>) -> Option<Resource> {
     CONTENT_FIELDS[..3].iter().find(|name| fields.contains_key(**name))?;
     let last = uri.rsplit(['/', ':']).find(|part| !part.is_empty()).unwrap_or(uri);
     let mut resource = Resource::new(uri, text("name").unwrap_or(last));
-    resource.mime_type =
-        text("mime_type").map(str::to_owned).or_else(|| media::of_name(text("file")?).map(str::to_owned));
+    resource.mime_type = text("mime_type")
+        .map(str::to_owned)
+        .or_else(|| media::type_of_name(text("file")?).map(str::to_owned));
     Some(resource)
 }
 

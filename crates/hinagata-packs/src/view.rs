@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use hinagata_catalog::{
     Manifest, PackId, PackKind,
-    pack::{self, Pack, PackLimits, Walked, walk},
+    pack::{self, Pack, PackLimits, Walked, walk_pack},
     source::{Index, Root, RootKind},
 };
-use hinagata_document::{Error, Result};
+use hinagata_document::{Error, Reason, Result};
 use hinagata_workspace::{
     Directory,
     layout::{AGENTS, PROMPTS},
@@ -44,19 +44,20 @@ impl<'a> View<'a> {
     pub(super) fn kind(&self) -> PackKind {
         let said = self.manifest.as_ref().ok().and_then(|manifest| manifest.kind);
         said.unwrap_or_else(|| {
-            PackKind::derived(self.directory().path().join(AGENTS).is_dir(), self.prompts.as_ref())
+            PackKind::from_contents(self.directory().path().join(AGENTS).is_dir(), self.prompts.as_ref())
         })
     }
 
     pub(super) fn files(&self) -> Walked {
-        walk(self.directory().path(), &PackLimits::DEFAULT)
+        walk_pack(self.directory().path(), &PackLimits::DEFAULT)
     }
 }
 
 fn manifest(pack: &Pack) -> Result<Manifest> {
     let file = format!("{}/pack.json", pack.path());
-    let missing = || Error::definition("no_manifest", format!("the pack `{}` has no pack.json", pack.id));
-    let read = pack.directory().read("pack.json", pack::LARGEST)?.ok_or_else(missing)?;
+    let missing =
+        || Error::definition(Reason::NoManifest, format!("the pack `{}` has no pack.json", pack.id));
+    let read = pack.directory().read("pack.json", pack::LARGEST_MANIFEST)?.ok_or_else(missing)?;
     Manifest::parse(&file, &read.text)
 }
 

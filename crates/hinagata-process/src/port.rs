@@ -1,7 +1,7 @@
 //! The model, the prompts and the progress reports of a process.
 
 use hinagata::{
-    Code, Error, Result,
+    Code, Error, Reason, Result,
     definition::{AdHocModules, module_error},
     module::{CompiledPrompt, PromptModule, merge_modules, tokens::TokenCount},
     ports::PortFuture,
@@ -212,5 +212,5 @@ impl<'r> Running<'r> {
 }
 
 fn incomplete_answer_error(why: &str, message: &str) -> Error {
-    Error::new(Code::Model, message).with("reason", "finish").with("finish_reason", why)
+    Error::new(Code::Model, message).with_reason(Reason::Finish).with("finish_reason", why)
 }

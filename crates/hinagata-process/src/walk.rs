@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use hinagata::{Code, Error, Result, module::PromptModule};
+use hinagata::{Code, Error, Reason, Result, module::PromptModule};
 use serde_json::{Value, json};
 
 use crate::{Ask, Chunk, Phase, Range, Running, State, Step};
@@ -41,7 +41,7 @@ impl Limits {
 /// The error of a process without chunks.
 pub(crate) fn no_chunks_error() -> Error {
     Error::new(Code::Validation, "no chunks to process")
-        .with("reason", "no_chunks")
+        .with_reason(Reason::NoChunks)
         .with_hint("pass at least one text that is not empty")
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hinagata::{Code, Error, Place, ports::HookJob};
+use hinagata::{Code, Error, Place, Reason, ports::HookJob};
 use serde_json::{Value, json};
 
 use crate::message::{PythonException, TraceFrame};
@@ -72,10 +72,10 @@ impl Failure {
                 Code::Hook,
                 format!("the Python process of `{stage}` sent an invalid message: {message}"),
             )
-            .with("reason", "protocol")
+            .with_reason(Reason::Protocol)
             .with_hint("a hook must not write to file descriptors that it did not open"),
             Self::Limit { what, message } => Error::new(Code::Hook, format!("`{stage}` {message}"))
-                .with("reason", "limit")
+                .with_reason(Reason::Limit)
                 .with("exceeded", what),
             Self::Unavailable { reason, message, hint } => {
                 unavailable(reason, format!("`{stage}` cannot run: {message}"), hint)
@@ -87,7 +87,7 @@ impl Failure {
 }
 
 fn unavailable(reason: &str, message: String, hint: Option<String>) -> Error {
-    let error = Error::new(Code::Hook, message).with("reason", reason);
+    let error = Error::new(Code::Hook, message).with_reason(reason);
     match hint {
         Some(hint) => error.with_hint(hint),
         None => error,
@@ -103,10 +103,10 @@ fn timeout(stage: &str, after: Duration, waited: Duration, render: bool) -> Erro
     if render {
         message.push_str(", at the deadline of the render");
         return Error::new(Code::HookTimeout, message)
-            .with("reason", "deadline")
+            .with_reason(Reason::Deadline)
             .with_hint("do less in the hook; for a daemon, raise `server.request_timeout`");
     }
-    Error::new(Code::HookTimeout, message).with("reason", "timeout").with_hint(
+    Error::new(Code::HookTimeout, message).with_reason(Reason::Timeout).with_hint(
         "do less in the hook, or raise `max_execution_time` in the prompt's limits or in defaults.json",
     )
 }
@@ -120,7 +120,7 @@ fn no_worker(stage: &str, waited: Duration) -> Error {
         "`{stage}` did not run: it waited {waited:.1} s for a free worker, until the deadline of the render"
     );
     Error::new(Code::HookTimeout, message)
-        .with("reason", "busy")
+        .with_reason(Reason::Busy)
         .with("waited", waited)
         .with_hint("try again later, or raise `hooks.workers`; `hina explain` shows which hooks are slow")
 }
@@ -140,7 +140,7 @@ fn died(stage: &str, exit: ProcessExit) -> Error {
         ProcessExit::Signal(signal) => error.with("signal", signal),
         ProcessExit::Unknown => error,
     };
-    let error = error.with("reason", "died");
+    let error = error.with_reason(Reason::Died);
     match hint {
         Some(hint) => error.with_hint(hint),
         None => error,

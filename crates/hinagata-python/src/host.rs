@@ -1,7 +1,7 @@
 //! Answers requests from Python. Only functions that the job may use are answered, whatever the process sends.
 
 use hinagata::{
-    Code, Error,
+    Code, Error, Reason,
     ports::{HookJob, ModelRequest, PortFuture, Stage},
 };
 use hinagata::{Content, Message};
@@ -116,7 +116,7 @@ fn messages(prompt: Value) -> Result<Vec<Message>, Error> {
             Code::Validation,
             "`llm_call` takes a string or a list of messages with `role` and `content`",
         )
-        .with("reason", "arguments")
+        .with_reason(Reason::Arguments)
     };
     let message = |role: &str, text: &str| Message {
         role: role.to_owned(),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hinagata::{Code, Error};
+use hinagata::{Code, Error, Reason};
 use hinagata_http::{AllowedHosts, HttpClient, HttpError, HttpRequest, HttpResponse};
 use serde_json::{Map, Value, json};
 
@@ -48,7 +48,7 @@ fn effective_timeout(wanted: Option<f64>, most: Duration) -> Result<Duration, Er
     let wanted = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
     wanted.map(|time| time.min(most)).ok_or_else(|| {
         let message = format!("invalid timeout: {seconds}");
-        Error::new(Code::Validation, message).with("reason", "arguments")
+        Error::new(Code::Validation, message).with_reason(Reason::Arguments)
     })
 }
 
@@ -70,7 +70,7 @@ fn request_error(error: &HttpError) -> Error {
         HttpError::Connection(_) => (Code::Tool, "connection", ""),
         HttpError::TooLarge(_) => (Code::Validation, "size", ""),
     };
-    Error::new(code, format!("{error}{more}")).with("reason", reason)
+    Error::new(code, format!("{error}{more}")).with_reason(reason)
 }
 
 fn list_error(error: &HttpError) -> Error {

@@ -68,7 +68,10 @@ impl Interpreter {
             locate_program(wanted.as_deref()).ok_or_else(|| not_found_failure(wanted.as_deref()))?;
         let answer = query_python(&program, timeout)?;
         let found: Self = serde_json::from_slice(&answer).map_err(|_| {
-            Failure::unavailable("python", format!("`{}` is not a Python interpreter", program.display()))
+            Failure::unavailable(
+                Reason::Python,
+                format!("`{}` is not a Python interpreter", program.display()),
+            )
         })?;
         let (major, minor, _) = found.version;
         if (major, minor) < OLDEST_PYTHON {
@@ -78,7 +81,7 @@ impl Interpreter {
                 OLDEST_PYTHON.0,
                 OLDEST_PYTHON.1
             );
-            return Err(Failure::unavailable("python_version", message).with_hint(HINT));
+            return Err(Failure::unavailable(Reason::PythonVersion, message).with_hint(HINT));
         }
         Ok(found)
     }
@@ -118,7 +121,7 @@ fn not_found_failure(wanted: Option<&Path>) -> Failure {
         Some(path) => format!("Python not found at `{}`", path.display()),
         None => "`python3` not found".to_owned(),
     };
-    Failure::unavailable("unavailable", message).with_hint(HINT)
+    Failure::unavailable(Reason::Unavailable, message).with_hint(HINT)
 }
 
 /// Locates a program: a path is used as it is, a name is looked up in PATH.
@@ -136,8 +139,9 @@ fn search_path(name: &OsStr) -> Option<PathBuf> {
 }
 
 fn query_python(program: &Path, timeout: Duration) -> Result<Vec<u8>, Failure> {
-    let failed =
-        |why: String| Failure::unavailable("python", format!("cannot start `{}`: {why}", program.display()));
+    let failed = |why: String| {
+        Failure::unavailable(Reason::Python, format!("cannot start `{}`: {why}", program.display()))
+    };
     let mut child = Command::new(program)
         .args(["-I", "-S", "-c", QUERY])
         .stdin(Stdio::null())

@@ -110,7 +110,7 @@ impl SandboxReport {
     /// The failure when Python must be confined and cannot be.
     pub(crate) fn to_failure(&self) -> Failure {
         let message = format!("this system cannot confine Python ({})", self.missing.join("; "));
-        Failure::unavailable("sandbox", message).with_hint(
+        Failure::unavailable(Reason::Sandbox, message).with_hint(
             "run `hina doctor` for details; `hooks.sandbox = \"best-effort\"` runs Python with the available mechanisms",
         )
     }

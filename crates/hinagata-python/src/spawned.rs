@@ -12,7 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata::{Error, ports::HookJob};
+use hinagata::{Error, Reason, ports::HookJob};
 use serde_json::Value;
 
 use crate::{
@@ -98,7 +98,7 @@ impl Pool {
         let _slot = self.dispatcher.take_slot(job).await?;
         drop(waiting);
         let mut worker = Worker::start(&interpreter, &self.dispatcher.timer)
-            .map_err(|error| Failure::unavailable("start", error.to_string()))?;
+            .map_err(|error| Failure::unavailable(Reason::Start, error.to_string()))?;
         let outcome = run_call(&mut worker, job, self.dispatcher.call_terms(job, "")).await;
         *printed = worker.end();
         outcome.result
@@ -111,7 +111,7 @@ impl Pool {
         }
         let HookOptions { python, start_timeout, .. } = self.dispatcher.options.clone();
         let found = run_blocking(move || Interpreter::find_python(python.as_deref(), start_timeout)).await;
-        let found = found.map_err(|error| Failure::unavailable("start", error.to_string()))??;
+        let found = found.map_err(|error| Failure::unavailable(Reason::Start, error.to_string()))??;
         *lock(&self.interpreter) = Some(found.clone());
         Ok(found)
     }
@@ -374,7 +374,7 @@ mod tests {
         }
 
         fn read_file<'a>(&'a self, _: &'a str) -> PortFuture<'a, Result<String>> {
-            Box::pin(async { Err(Error::new(Code::Validation, "absent").with("reason", "file")) })
+            Box::pin(async { Err(Error::new(Code::Validation, "absent").with_reason(Reason::File)) })
         }
 
         fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<String>> {
@@ -411,7 +411,7 @@ mod tests {
     fn nothing_runs_unconfined_by_default() {
         let source = "def pre_render(variables, context):\n    return {}";
         let error = run(SandboxMode::Enforce, source, LONG).expect_err("is not confined");
-        assert_eq!((error.code(), error.reason()), (Code::Hook, Some("sandbox")));
+        assert_eq!((error.code(), error.reason()), (Code::Hook, Some(Reason::Sandbox)));
     }
 
     #[test]

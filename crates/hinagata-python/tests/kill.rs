@@ -13,7 +13,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata::Code;
+use hinagata::{Code, Reason};
 use hinagata_python::{HookOptions, HookPool, Isolation, SandboxMechanisms};
 use serde_json::json;
 
@@ -75,7 +75,7 @@ fn a_timeout_ends_everything_that_the_hook_started() {
         let source = stubborn(&marker);
         let ask = Ask::new(&source).permissions(&["subprocess"]).time(Duration::from_millis(700));
         let error = ask.pre_render(&pool).expect_err("never ends");
-        assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("timeout")));
+        assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some(Reason::Timeout)));
         processes_with(&marker, 0);
         is_healthy(&pool);
     }
@@ -90,7 +90,7 @@ fn a_crashed_process_is_reported_with_its_signal_or_exit_code() {
         {
             let source = format!("def pre_render(variables, context):\n    {body}\n");
             let error = Ask::new(&source).pre_render(&pool).expect_err("dies");
-            assert_eq!((error.code(), error.reason()), (Code::Hook, Some("died")), "{body}: {error:?}");
+            assert_eq!((error.code(), error.reason()), (Code::Hook, Some(Reason::Died)), "{body}: {error:?}");
             assert_eq!(error.details()[key], value, "{body}: {error:?}");
             is_healthy(&pool);
         }
@@ -156,7 +156,7 @@ fn kill_during_call(mechanisms: SandboxMechanisms, isolation: Isolation, who: Wh
     processes_with(&marker, 3);
     kill(who);
     let error = call.join().expect("does not panic").expect_err("was killed");
-    assert_eq!((error.code(), error.reason()), (Code::Hook, Some("died")), "{what}: {error:?}");
+    assert_eq!((error.code(), error.reason()), (Code::Hook, Some(Reason::Died)), "{what}: {error:?}");
     assert_eq!(error.details()["printed"], "started\n", "{what}");
     processes_with(&marker, 0);
     is_healthy(&pool);

@@ -6,7 +6,7 @@
 use std::{fmt, sync::Arc};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use hinagata::{Digest, Error, Reach, Result};
+use hinagata::{Digest, Error, Reach, Reason, Result};
 use serde_json::{Map, Value};
 use subtle::{Choice, ConstantTimeEq as _};
 
@@ -196,7 +196,7 @@ pub(crate) fn read_keys(keys: Option<&Value>) -> Result<Vec<Key>> {
 }
 
 fn key_error(index: usize, problem: &str) -> Error {
-    Error::definition("settings", format!("invalid key {index} in the settings: {problem}"))
+    Error::definition(Reason::Settings, format!("invalid key {index} in the settings: {problem}"))
         .with("setting", "keys")
         .with_hint("a key has a `name`, a `hash` and `scopes`")
 }

@@ -1,6 +1,6 @@
 //! Reads the `config.yaml` of the legacy daemon as settings.
 
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
     let unreadable = |error: serde_saphyr::Error| {
         let message = error.to_string();
         let line = message.lines().next().unwrap_or_default();
-        Error::definition("settings", format!("cannot read {name}: {line}"))
+        Error::definition(Reason::Settings, format!("cannot read {name}: {line}"))
             .with_hint("expected sections: server, logger, redis, refresh, llm")
     };
     let document: Document = serde_saphyr::from_str(text).map_err(unreadable)?;
@@ -124,7 +124,7 @@ fn unknown_names(file: &str, document: &Value) -> Result<Vec<String>> {
         let near = hinagata_value::near_names(&key, known.iter().copied());
         if !near.is_empty() {
             let message = format!("unknown name `{above}{key}` in {file}");
-            return Err(Error::definition("settings", message).with_near(near));
+            return Err(Error::definition(Reason::Settings, message).with_near(near));
         }
         unknown.push(format!("{above}{key}"));
         Ok(())

@@ -7,7 +7,7 @@ use std::{
     time::SystemTime,
 };
 
-use hinagata::{Code, Error, RenderJob, Rendered, Result, ports::PortFuture};
+use hinagata::{Code, Error, Reason, RenderJob, Rendered, Result, ports::PortFuture};
 use hinagata_mcp::{Mcp, McpOptions, RenderBackend, RenderReport, Resources, Viewer};
 use hyper::{Method, StatusCode};
 
@@ -81,7 +81,7 @@ impl RenderBackend for AppBackend {
             rendered.unwrap_or_else(|_| {
                 let message = format!("the render exceeded the time limit of {} s", time.as_secs_f64());
                 Err(Error::new(Code::Deadline, message)
-                    .with("reason", "deadline")
+                    .with_reason(Reason::Deadline)
                     .with_hint("the setting `server.request_timeout` sets the limit"))
             })
         })

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata::{Code, Engine, Error, Result, StateDir, ports::Store, watch::Watcher};
+use hinagata::{Code, Engine, Error, Reason, Result, StateDir, ports::Store, watch::Watcher};
 use hinagata_host::OpenWorkspace;
 use tokio::net::TcpListener;
 
@@ -76,7 +76,7 @@ impl Server {
         let address = listener.local_addr().map_err(|error| listen_error(settings.listen, &error))?;
         let threads = WorkerThreads::start(settings.threads).map_err(|error| {
             Error::new(Code::System, format!("cannot start worker threads: {error}"))
-                .with("reason", "threads")
+                .with_reason(Reason::Threads)
                 .with_hint("lower the setting `server.threads`")
         })?;
         let token = new_secret()?;
@@ -171,7 +171,7 @@ fn listen_error(address: SocketAddr, error: &io::Error) -> Error {
         _ => "change the setting `server.listen`",
     };
     Error::new(Code::System, format!("cannot listen on {address}: {error}"))
-        .with("reason", "listen")
+        .with_reason(Reason::Listen)
         .with("address", address.to_string())
         .with_hint(hint)
 }

@@ -2,7 +2,7 @@
 
 use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
-use hinagata::{Code, Error, Result, Settings};
+use hinagata::{Code, Error, Reason, Result, Settings};
 
 use crate::access::{Key, read_keys};
 
@@ -116,7 +116,7 @@ fn parse_address(text: &str) -> Result<SocketAddr> {
     };
     address.ok_or_else(|| {
         Error::new(Code::Definition, format!("invalid listen address `{text}`"))
-            .with("reason", "settings")
+            .with_reason(Reason::Settings)
             .with("setting", "server.listen")
             .with_hint("use `127.0.0.1:8700`, or `:8700` for every address of the machine")
     })

@@ -10,7 +10,7 @@ use std::{
     time::Instant,
 };
 
-use hinagata::{Catalog, Code, Context, Engine, Error, RenderJob, Rendered, Result};
+use hinagata::{Catalog, Code, Context, Engine, Error, Reason, RenderJob, Rendered, Result};
 use hinagata_host::OpenWorkspace;
 use hinagata_llm::Llm;
 use hinagata_mcp::HttpService;
@@ -201,7 +201,7 @@ impl App {
                     Code::Validation,
                     "the directory in `workspace_path` is not allowed",
                 )
-                .with("reason", "workspace_path")
+                .with_reason(Reason::WorkspacePath)
                 .with_hint(
                     "use a directory beneath the workspace root, or add it to the setting `server.workspaces`",
                 )

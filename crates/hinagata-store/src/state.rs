@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use hinagata::{
-    Code, Diagnostic, Error,
+    Code, Diagnostic, Error, Reason,
     store::{StoreHealth, StoreKind, StoreSnapshot, Stored, StoredMap, check_shape},
 };
 use serde_json::Value;
@@ -77,7 +77,7 @@ impl StoreState {
                 return;
             }
             RawValue::Other(entry) => {
-                Err(Error::definition("wrong_type", format!("the key has the type {entry}, not string"))
+                Err(Error::definition(Reason::WrongType, format!("the key has the type {entry}, not string"))
                     .with_hint("store the document as a JSON string"))
             }
             RawValue::Text(text) => parse_document(kind, rest, text),
@@ -139,7 +139,7 @@ impl StoreState {
             let documents = &mut self.kinds[kind as usize];
             if std::mem::take(&mut documents.changed) {
                 any = true;
-                snapshot = snapshot.with(kind, documents.by_id(kind, &self.keys));
+                snapshot = snapshot.with_documents(kind, documents.by_id(kind, &self.keys));
             }
         }
         if !any {
@@ -169,7 +169,7 @@ impl Documents {
                 report(stale_error(error, entry.value.is_some()));
             }
             let Some(value) = &entry.value else { continue };
-            match kind.id_of(rest) {
+            match kind.id_from_key(rest) {
                 Err(error) => report(error),
                 Ok(id) if all.contains_key(&id) => report(
                     Error::new(
@@ -211,15 +211,15 @@ fn stale_error(error: &Error, has_good: bool) -> Error {
 fn parse_document(kind: StoreKind, rest: &str, text: &[u8]) -> Result<Value, Error> {
     if text.len() > MAX_VALUE_BYTES {
         let message = format!("the value has {} bytes; the limit is {MAX_VALUE_BYTES}", text.len());
-        return Err(Error::definition("too_large", message));
+        return Err(Error::definition(Reason::TooLarge, message));
     }
     let value: Value = serde_json::from_slice(text).map_err(|error| {
-        Error::definition("json", format!("invalid JSON: {error}"))
+        Error::definition(Reason::Json, format!("invalid JSON: {error}"))
             .with_hint("write a string in quotes, such as \"go\"")
     })?;
     if kind != StoreKind::Environ && !value.is_object() {
         let message = format!("`{rest}` must be an object that describes {}", kind.article());
-        return Err(Error::definition("no_map", message));
+        return Err(Error::definition(Reason::NoMap, message));
     }
     Ok(value)
 }

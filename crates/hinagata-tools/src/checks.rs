@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
@@ -53,7 +53,7 @@ impl SchemaCheck {
     pub(crate) fn check_value(&self, side: SchemaSide, value: &Value) -> Result<()> {
         let Some(schema) = &self.schema else { return Ok(()) };
         let validator = self.compiled.get_or_init(|| compile(schema)).as_ref().map_err(|message| {
-            tool_error("schema", format!("invalid schema for the {}: {message}", side.reason()))
+            tool_error(Reason::Schema, format!("invalid schema for the {}: {message}", side.reason()))
                 .with_hint("fix the definition of the tool")
         })?;
         let problems: Vec<(String, String)> = validator
@@ -90,7 +90,7 @@ mod tests {
             SchemaCheck::new(Some(&json!({"properties": {"n": {"type": "integer"}}, "required": ["n"]})));
         assert!(check.check_value(SchemaSide::Answer, &json!({"n": 1})).is_ok());
         let error = check.check_value(SchemaSide::Answer, &json!({"n": "x"})).expect_err("does not fit");
-        assert_eq!(error.reason(), Some("answer"));
+        assert_eq!(error.reason(), Some(Reason::Answer));
         assert!(error.message().contains("at `/n`"), "{error}");
     }
 

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use hinagata::{
-    Error, Result,
+    Error, Reason, Result,
     ports::{OnError, Tool, ToolDocument},
     store::TOOL_SCHEMA,
 };
@@ -105,7 +105,7 @@ pub fn check_document(document: &Value) -> Result<()> {
     };
     let all: Vec<Value> =
         problems.iter().map(|(field, message)| json!({"field": field, "message": message})).collect();
-    Err(Error::definition("tool", sentence)
+    Err(Error::definition(Reason::Tool, sentence)
         .with("problems", all)
         .with_hint("see docs/reference/tools.md for the fields of a tool"))
 }
@@ -252,7 +252,7 @@ mod tests {
         ];
         for (document, field) in cases {
             let error = read("a.b", document.clone()).expect_err("is invalid");
-            assert_eq!(error.reason(), Some("tool"));
+            assert_eq!(error.reason(), Some(Reason::Tool));
             assert_eq!(error.details()["problems"][0]["field"], field, "{document} {error:?}");
             assert_eq!(error.details()["source"], "here");
         }

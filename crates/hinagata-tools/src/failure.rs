@@ -7,7 +7,7 @@ const MAX_DISPLAYED: usize = 200;
 
 /// An error with a reason.
 pub(crate) fn tool_error(reason: &str, message: impl Into<String>) -> Error {
-    Error::new(Code::Tool, message).with("reason", reason)
+    Error::new(Code::Tool, message).with_reason(reason)
 }
 
 /// Truncates foreign text to one line.

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use hinagata::{Error, Result, ports::PortFuture};
+use hinagata::{Error, Reason, Result, ports::PortFuture};
 use hinagata_http::AllowedHosts;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
@@ -51,7 +51,7 @@ impl HostGuard {
         if self.hosts.allows_host(host, port) {
             return Ok(());
         }
-        Err(tool_error("host", format!("`{host}:{port}` is not an allowed host for tools"))
+        Err(tool_error(Reason::Host, format!("`{host}:{port}` is not an allowed host for tools"))
             .with("host", host)
             .with_hint(format!("add \"{host}\" to `tools.allowed_hosts` to allow it")))
     }
@@ -70,21 +70,24 @@ impl HostGuard {
             .names
             .look_up(bare)
             .await
-            .map_err(|error| tool_error("connect", format!("cannot resolve `{host}`: {error}")))?;
+            .map_err(|error| tool_error(Reason::Connect, format!("cannot resolve `{host}`: {error}")))?;
         let allowed = found.iter().filter(|address| self.hosts.allows_address(bare, **address, port));
         let allowed: Vec<SocketAddr> = allowed.map(|address| SocketAddr::new(*address, port)).collect();
         match (allowed.is_empty(), found.first()) {
             (false, _) => Ok(allowed),
             (true, Some(address)) => Err(private_error(host, *address)),
-            (true, None) => Err(tool_error("connect", format!("`{host}` has no address"))),
+            (true, None) => Err(tool_error(Reason::Connect, format!("`{host}` has no address"))),
         }
     }
 }
 
 fn private_error(host: &str, address: IpAddr) -> Error {
-    tool_error("host", format!("`{host}` resolves to {address}, which is private and not an allowed host"))
-        .with("host", host)
-        .with_hint(format!("add \"{address}\" to `tools.allowed_hosts` to allow it"))
+    tool_error(
+        Reason::Host,
+        format!("`{host}` resolves to {address}, which is private and not an allowed host"),
+    )
+    .with("host", host)
+    .with_hint(format!("add \"{address}\" to `tools.allowed_hosts` to allow it"))
 }
 
 impl fmt::Debug for HostGuard {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use hinagata_value::BoundedCache;
 use reqwest::{Client, Response, Url, redirect};
 
@@ -35,7 +35,7 @@ impl HttpClients {
     /// Code `tool`, reason `host` if the host is not allowed.
     pub(crate) fn get(&self, url: &Url) -> Result<Client> {
         let (Some(host), Some(port)) = (url.host_str(), url.port_or_known_default()) else {
-            return Err(tool_error("host", format!("`{url}` has no host")));
+            return Err(tool_error(Reason::Host, format!("`{url}` has no host")));
         };
         self.guard.check_host(host, port)?;
         let key = (host.to_owned(), port);
@@ -58,7 +58,7 @@ fn build_client(guard: &HostGuard, port: u16) -> Result<Client> {
         .referer(false)
         .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|error| tool_error("connect", format!("cannot create an HTTP client: {error}")))
+        .map_err(|error| tool_error(Reason::Connect, format!("cannot create an HTTP client: {error}")))
 }
 
 /// Follows redirects on the same host only.
@@ -67,11 +67,12 @@ fn same_host(attempt: redirect::Attempt<'_>) -> redirect::Action {
     let same = from.is_some_and(|from| from.origin() == attempt.url().origin());
     if !same {
         let message = format!("redirect to another host, `{}`", attempt.url().origin().ascii_serialization());
-        return attempt
-            .error(OwnError(tool_error("redirect", message).with_hint("use the URL of the other host")));
+        return attempt.error(OwnError(
+            tool_error(Reason::Redirect, message).with_hint("use the URL of the other host"),
+        ));
     }
     if attempt.previous().len() > MAX_REDIRECTS {
-        return attempt.error(OwnError(tool_error("redirect", "too many redirects")));
+        return attempt.error(OwnError(tool_error(Reason::Redirect, "too many redirects")));
     }
     attempt.follow()
 }
@@ -88,7 +89,7 @@ pub(crate) fn request_error(error: reqwest::Error) -> Error {
 
 /// The error for a response of more than `most` bytes.
 pub(crate) fn too_long_error(most: usize) -> Error {
-    tool_error("size", format!("the response exceeds {most} bytes"))
+    tool_error(Reason::Size, format!("the response exceeds {most} bytes"))
         .with("limit", most)
         .with_hint("raise `tools.max_answer`, or request less")
 }
@@ -119,5 +120,5 @@ pub(crate) fn status_error(status: u16, body: &[u8]) -> Error {
     } else {
         format!("response status {status}: {text}")
     };
-    tool_error("status", message).with("status", status)
+    tool_error(Reason::Status, message).with("status", status)
 }

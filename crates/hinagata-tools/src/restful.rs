@@ -1,6 +1,6 @@
 //! Tools called with JSON over HTTP.
 
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use reqwest::{Method, Url, header};
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ impl RestEndpoint {
         url: &str,
     ) -> Result<Self> {
         let method = Method::from_bytes(method.as_bytes())
-            .map_err(|_| Error::definition("tool", format!("invalid HTTP method `{method}`")))?;
+            .map_err(|_| Error::definition(Reason::Tool, format!("invalid HTTP method `{method}`")))?;
         Ok(Self { method, url: resolve_url(settings, module, url)? })
     }
 
@@ -73,7 +73,8 @@ impl RestEndpoint {
 }
 
 fn resolve_url(settings: &ToolSettings, module: Option<&str>, url: &str) -> Result<Url> {
-    let invalid_url = |why: String| Error::definition("tool", format!("invalid tool URL `{url}`: {why}"));
+    let invalid_url =
+        |why: String| Error::definition(Reason::Tool, format!("invalid tool URL `{url}`: {why}"));
     if url.contains("://") {
         return Url::parse(url).map_err(|error| invalid_url(error.to_string()));
     }
@@ -111,12 +112,12 @@ fn parse_answer(bytes: &[u8], is_text: bool) -> Result<Value> {
     }
     if is_text {
         let text = std::str::from_utf8(bytes)
-            .map_err(|_| tool_error("answer", "the response is not valid UTF-8"))?;
+            .map_err(|_| tool_error(Reason::Answer, "the response is not valid UTF-8"))?;
         return Ok(Value::from(text));
     }
     serde_json::from_slice(bytes).map_err(|error| {
         let start = truncate_for_display(&String::from_utf8_lossy(&bytes[..bytes.len().min(400)]));
-        tool_error("answer", format!("invalid JSON in the response: {error}")).with("answer", start)
+        tool_error(Reason::Answer, format!("invalid JSON in the response: {error}")).with("answer", start)
     })
 }
 

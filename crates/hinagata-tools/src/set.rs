@@ -6,7 +6,7 @@ use std::{
 };
 
 use hinagata::{
-    Diagnostic, Error,
+    Diagnostic, Error, Reason,
     ports::{Tool, ToolDocument},
 };
 
@@ -59,7 +59,7 @@ impl NamedTools {
             })
         };
         if let Some(message) = problem {
-            let error = Error::definition("tool_name", message)
+            let error = Error::definition(Reason::ToolName, message)
                 .with("tool", document.id.as_str())
                 .with_hint("use another key or file name");
             self.diagnostics.push(Diagnostic::error(&document.origin, error));
@@ -89,7 +89,7 @@ impl NamedTools {
 fn unused_headers(document: &ToolDocument) -> Option<Diagnostic> {
     let inner = |key: &str| document.document.get(key).and_then(|inner| inner.get("headers"));
     document.document.get("headers").or_else(|| inner("restful")).or_else(|| inner("grpc"))?;
-    let error = Error::definition("tool", "the `headers` of a tool are ignored")
+    let error = Error::definition(Reason::Tool, "the `headers` of a tool are ignored")
         .with("tool", document.id.as_str())
         .with_hint("set `tools.modules.<module>.headers`: secrets come from the settings");
     Some(Diagnostic::warning(&document.origin, error))
@@ -156,7 +156,7 @@ mod tests {
         let found = tools_with_ids(&["range", "printf", "role", "tools", "if", "not", "dict", "fine"]);
         assert_eq!(found.functions.keys().collect::<Vec<_>>(), ["fine"]);
         assert_eq!(found.diagnostics.len(), 7);
-        assert!(found.diagnostics.iter().all(|found| found.error.reason() == Some("tool_name")));
+        assert!(found.diagnostics.iter().all(|found| found.error.reason() == Some(Reason::ToolName)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, env, fmt, time::Duration};
 
-use hinagata::{Error, Result, Settings};
+use hinagata::{Error, Reason, Result, Settings};
 use hinagata_http::AllowedHosts;
 use reqwest::{
     Url,
@@ -96,7 +96,7 @@ impl Secret {
         match self {
             Self::Text(text) => Ok(text.clone()),
             Self::Variable { env } => env::var(env).map_err(|_| {
-                tool_error("secret", format!("the environment variable `{env}` is not set"))
+                tool_error(Reason::Secret, format!("the environment variable `{env}` is not set"))
                     .with_hint(format!("set `{env}`; the tool settings refer to it"))
             }),
         }
@@ -120,7 +120,8 @@ impl SecretHeaders {
     pub fn to_header_map(&self) -> Result<HeaderMap> {
         let mut all = HeaderMap::new();
         for (name, value) in &self.0 {
-            let invalid_header = || tool_error("secret", format!("invalid header `{name}` in the settings"));
+            let invalid_header =
+                || tool_error(Reason::Secret, format!("invalid header `{name}` in the settings"));
             let key = HeaderName::try_from(name.as_str()).map_err(|_| invalid_header())?;
             let mut text = HeaderValue::try_from(value.read_secret()?).map_err(|_| invalid_header())?;
             text.set_sensitive(true);
@@ -207,7 +208,7 @@ impl ToolSettings {
 /// Allows the host of a setting.
 fn allow_host(hosts: &mut AllowedHosts, setting: &str, host: &str) -> Result<()> {
     let setting_error = |error: hinagata_http::HttpError| {
-        Error::definition("settings", error.to_string()).with("setting", setting)
+        Error::definition(Reason::Settings, error.to_string()).with("setting", setting)
     };
     hosts.add_entry(host).map_err(setting_error)
 }
@@ -215,7 +216,7 @@ fn allow_host(hosts: &mut AllowedHosts, setting: &str, host: &str) -> Result<()>
 /// The allowed-hosts entry for a URL.
 fn host_entry(url: &str) -> Result<String> {
     let invalid_url = |why: String| {
-        Error::definition("settings", format!("invalid server URL `{url}`: {why}"))
+        Error::definition(Reason::Settings, format!("invalid server URL `{url}`: {why}"))
             .with_hint("use a URL such as https://host/path")
     };
     let parsed = Url::parse(url).map_err(|error| invalid_url(error.to_string()))?;
@@ -233,7 +234,7 @@ fn read_section<T: for<'de> Deserialize<'de>>(
         Ok(entry) => Ok((key, entry)),
         Err(error) => {
             let setting = format!("{name}.{key}");
-            Err(Error::definition("settings", format!("invalid `{setting}`: {error}"))
+            Err(Error::definition(Reason::Settings, format!("invalid `{setting}`: {error}"))
                 .with("setting", setting)
                 .with_hint("see docs/reference/tools.md for its fields"))
         }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata::{
-    Diagnostic, Result,
+    Diagnostic, Reason, Result,
     ports::{PortFuture, Tool, ToolDocuments, ToolSet, Tools},
 };
 use hinagata_http::LazyRuntime;
@@ -124,14 +124,14 @@ impl ToolSet for LoadedTools {
 
     fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
         let Some(entry) = self.functions.get(name).and_then(|tool| self.entries.get(&tool.id)) else {
-            let error = tool_error("unknown", format!("unknown tool `{name}`"));
+            let error = tool_error(Reason::Unknown, format!("unknown tool `{name}`"));
             return Box::pin(std::future::ready(Err(error)));
         };
         let (inner, entry) = (Arc::clone(&self.toolbox.0), Arc::clone(entry));
         let running = async move { inner.call(&entry, arguments).await };
         let running = self.toolbox.0.runtime.spawn(running);
         Box::pin(async move {
-            running.await.unwrap_or_else(|stopped| Err(tool_error("runtime", stopped.to_string())))
+            running.await.unwrap_or_else(|stopped| Err(tool_error(Reason::Runtime, stopped.to_string())))
         })
     }
 
@@ -166,7 +166,9 @@ impl Entry {
             #[cfg(feature = "grpc")]
             CallKind::Grpc { url } => Ok(Target::Grpc(url.clone())),
             #[cfg(not(feature = "grpc"))]
-            CallKind::Grpc { .. } => Err(tool_error("unsupported", "this build does not support gRPC tools")),
+            CallKind::Grpc { .. } => {
+                Err(tool_error(Reason::Unsupported, "this build does not support gRPC tools"))
+            }
             CallKind::Mcp => server_name(settings, module).map(Target::Mcp),
         };
         let target = target.map_err(|error| error.with("tool", definition.tool.id.as_str()));
@@ -186,7 +188,7 @@ fn server_name(settings: &ToolSettings, module: Option<&str>) -> Result<String> 
         return Ok(module.to_owned());
     }
     let known = settings.servers.keys().map(String::as_str);
-    Err(hinagata::Error::definition("tool", format!("unknown MCP server `{module}`"))
+    Err(hinagata::Error::definition(Reason::Tool, format!("unknown MCP server `{module}`"))
         .with_near(hinagata_value::near_names(module, known))
         .with_hint(format!("set `mcp_servers.{module}`")))
 }
@@ -213,12 +215,12 @@ impl Inner {
     async fn checked_call(&self, entry: &Entry, arguments: Value) -> Result<Value> {
         entry.parameters.check_value(SchemaSide::Arguments, &arguments)?;
         let target = entry.target.as_ref().map_err(|error| {
-            let mapped = tool_error("definition", error.message());
+            let mapped = tool_error(Reason::Definition, error.message());
             error.hint().map_or(mapped.clone(), |hint| mapped.with_hint(hint))
         })?;
         let time = self.call_timeout(entry);
         let answer = timeout(time, self.answer_from(entry, target, arguments)).await.map_err(|_| {
-            tool_error("timeout", format!("no response within {time:?}"))
+            tool_error(Reason::Timeout, format!("no response within {time:?}"))
                 .with("limit", time.as_secs_f64())
                 .with_hint("raise `tools.timeout`, or find out why the tool is slow")
         })??;
@@ -240,7 +242,7 @@ impl Inner {
 
     async fn answer_from(&self, entry: &Entry, target: &Target, arguments: Value) -> Result<Value> {
         let _room =
-            self.room.acquire().await.map_err(|_| tool_error("runtime", "the tools are shut down"))?;
+            self.room.acquire().await.map_err(|_| tool_error(Reason::Runtime, "the tools are shut down"))?;
         match target {
             Target::Restful(endpoint) => {
                 endpoint.call_tool(&self.clients, &self.settings, entry.module(), &arguments).await
@@ -260,7 +262,7 @@ impl Inner {
                 self.servers.call_tool(server, &entry.definition.tool.name, arguments, returns).await
             }
             #[cfg(not(feature = "mcp"))]
-            Target::Mcp(_) => Err(tool_error("unsupported", "this build does not support MCP tools")),
+            Target::Mcp(_) => Err(tool_error(Reason::Unsupported, "this build does not support MCP tools")),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 use serde::{Deserialize, Serialize};
 
 /// A directory whose files may be read.
@@ -68,7 +68,7 @@ impl Stamp {
     }
 
     /// What stays the same while a directory's files come and go.
-    fn of_directory(metadata: &fs::Metadata) -> Self {
+    fn for_directory(metadata: &fs::Metadata) -> Self {
         Self { size: 0, mtime: None, ctime: None, ..Self::from_metadata(metadata) }
     }
 }
@@ -84,7 +84,7 @@ pub struct ReadFile {
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listed {
+pub struct DirectoryEntry {
     /// Its name.
     pub name: String,
     /// Whether it is a directory, or a link that may lead to one.
@@ -126,9 +126,9 @@ impl Directory {
         let opened = fs::metadata(path).and_then(|metadata| match metadata.is_dir() {
             true => Ok(Self {
                 path: path.to_owned(),
-                stamp: Stamp::of_directory(&metadata),
+                stamp: Stamp::for_directory(&metadata),
                 #[cfg(target_os = "linux")]
-                handle: linux::directory(path)?,
+                handle: linux::open_handle(path)?,
             }),
             false => Err(io::ErrorKind::NotADirectory.into()),
         });
@@ -138,7 +138,7 @@ impl Directory {
         };
         let cannot = || unreadable_directory(&path.display().to_string());
         match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => match obstacle(path, path) {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => match find_obstacle(path, path) {
                 Some(obstacle) => Err(cannot().with_source(obstacle)),
                 None => Ok(None),
             },
@@ -153,11 +153,12 @@ impl Directory {
     /// opened as a directory.
     pub fn directory(&self, name: &str) -> Result<Option<Self>> {
         let outside =
-            || Error::definition("outside", format!("`{name}` leads out of {}", self.path.display()));
-        match stays_inside(name).and_then(|()| self.check_directory(Path::new(name))) {
+            || Error::definition(Reason::Outside, format!("`{name}` leads out of {}", self.path.display()));
+        match check_inside(name).and_then(|()| self.check_directory(Path::new(name))) {
             Ok(()) => Self::open(&self.path.join(name)),
             Err(Refused::Outside) => Err(outside().with_hint("replace the link by what it leads to")),
-            Err(Refused::Missing | Refused::NoFile) => match obstacle(&self.path, &self.path.join(name)) {
+            Err(Refused::Missing | Refused::NoFile) => match find_obstacle(&self.path, &self.path.join(name))
+            {
                 Some(obstacle) => Err(unreadable_directory(name).with_source(obstacle)),
                 None => Ok(None),
             },
@@ -178,8 +179,8 @@ impl Directory {
 
     /// Refuses a directory that is not beneath this one.
     fn check_directory(&self, name: &Path) -> Result<(), Refused> {
-        let root = self.path.canonicalize().map_err(refusal)?;
-        let path = self.path.join(name).canonicalize().map_err(refusal)?;
+        let root = self.path.canonicalize().map_err(refused_from_io)?;
+        let path = self.path.join(name).canonicalize().map_err(refused_from_io)?;
         if path.starts_with(&root) { Ok(()) } else { Err(Refused::Outside) }
     }
 
@@ -201,7 +202,7 @@ impl Directory {
     /// Code `definition` when it leads out of the directory, is no regular file, is larger than `largest`
     /// bytes, is no UTF-8 or cannot be read.
     pub fn read(&self, name: &str, largest: u64) -> Result<Option<ReadFile>> {
-        let Some((bytes, stamp)) = self.bytes(name, largest)? else { return Ok(None) };
+        let Some((bytes, stamp)) = self.read_with_stamp(name, largest)? else { return Ok(None) };
         Ok(Some(ReadFile { text: decode_text(name, bytes)?, stamp }))
     }
 
@@ -210,25 +211,25 @@ impl Directory {
     /// # Errors
     /// As [`Directory::read`], but that bytes need not be UTF-8.
     pub fn read_bytes(&self, name: &str, largest: u64) -> Result<Option<Vec<u8>>> {
-        Ok(self.bytes(name, largest)?.map(|(bytes, _)| bytes))
+        Ok(self.read_with_stamp(name, largest)?.map(|(bytes, _)| bytes))
     }
 
     /// The bytes of the regular file called `name`, and its state before they were read; `None` when there is none.
-    pub fn bytes(&self, name: &str, largest: u64) -> Result<Option<(Vec<u8>, Stamp)>> {
+    pub fn read_with_stamp(&self, name: &str, largest: u64) -> Result<Option<(Vec<u8>, Stamp)>> {
         let unreadable =
-            |error| wrong(name, "unreadable", format!("`{name}` cannot be read")).with_source(error);
+            |error| file_error(name, "unreadable", format!("`{name}` cannot be read")).with_source(error);
         let (file, metadata) = match self.file(name) {
             Ok(opened) => opened,
             Err(Refused::Missing) => return Ok(None),
             Err(Refused::Outside) => {
-                return Err(wrong(name, "outside", format!("`{name}` leads out of its directory")));
+                return Err(file_error(name, "outside", format!("`{name}` leads out of its directory")));
             }
             Err(Refused::NoFile) => {
-                return Err(wrong(name, "no_file", format!("`{name}` is no regular file")));
+                return Err(file_error(name, "no_file", format!("`{name}` is no regular file")));
             }
             Err(Refused::Unreadable(error)) => return Err(unreadable(error)),
         };
-        let too_large = || wrong(name, "size", format!("`{name}` has more than {} KiB", largest >> 10));
+        let too_large = || file_error(name, "size", format!("`{name}` has more than {} KiB", largest >> 10));
         if metadata.len() > largest {
             return Err(too_large());
         }
@@ -253,17 +254,17 @@ impl Directory {
     /// Cheaper than a [`Directory::stamp`] of each: the directory is looked up once and nothing is opened.
     pub fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
         present.fill(false);
-        if stays_inside(name).is_err() {
+        if check_inside(name).is_err() {
             return;
         }
-        let mut mark = |is_there: &dyn Fn(&str) -> bool| {
-            files.iter().zip(&mut *present).for_each(|(file, present)| *present = is_there(file));
+        let mut mark = |exists: &dyn Fn(&str) -> bool| {
+            files.iter().zip(&mut *present).for_each(|(file, present)| *present = exists(file));
         };
         #[cfg(target_os = "linux")]
         if let Some(directory) = linux::open_directory(&self.handle, Path::new(name)) {
             return match directory {
-                Ok(directory) => mark(&|file| linux::is_there(&directory, file)),
-                Err(is_there) => mark(&|_| is_there),
+                Ok(directory) => mark(&|file| linux::exists_in(&directory, file)),
+                Err(exists) => mark(&|_| exists),
             };
         }
         if self.check_directory(Path::new(name)).is_ok() {
@@ -273,7 +274,7 @@ impl Directory {
 
     /// What the directory holds, in the order of names. A name that is no text has `\u{fffd}` in it, and nothing can
     /// be opened by it.
-    pub fn list(&self) -> Result<Vec<Listed>> {
+    pub fn list(&self) -> Result<Vec<DirectoryEntry>> {
         let unreadable =
             |error: io::Error| unreadable_directory(&self.path.display().to_string()).with_source(error);
         let mut listed = Vec::new();
@@ -282,7 +283,11 @@ impl Directory {
             let kind = entry.file_type();
             let link = kind.as_ref().is_ok_and(fs::FileType::is_symlink);
             let directory = link || kind.is_ok_and(|kind| kind.is_dir());
-            listed.push(Listed { name: entry.file_name().to_string_lossy().into_owned(), directory, link });
+            listed.push(DirectoryEntry {
+                name: entry.file_name().to_string_lossy().into_owned(),
+                directory,
+                link,
+            });
         }
         listed.sort_unstable();
         Ok(listed)
@@ -293,9 +298,9 @@ impl Directory {
     /// # Errors
     /// Why it was not opened.
     pub fn file(&self, name: &str) -> Result<(File, fs::Metadata), Refused> {
-        stays_inside(name)?;
+        check_inside(name)?;
         let file = self.open_inside(Path::new(name)).map_err(|refused| match refused {
-            Refused::Missing => self.dangling(name).map_or(Refused::Missing, Refused::Unreadable),
+            Refused::Missing => self.dangling_link_error(name).map_or(Refused::Missing, Refused::Unreadable),
             other => other,
         })?;
         let metadata = file.metadata().map_err(Refused::Unreadable)?;
@@ -303,13 +308,13 @@ impl Directory {
     }
 
     /// The link that a name leads over and that leads nowhere: such a file is there, and cannot be read.
-    fn dangling(&self, name: &str) -> Option<io::Error> {
-        steps(&self.path, &self.path.join(name)).find_map(|step| link_to_nowhere(&step)?.err())
+    fn dangling_link_error(&self, name: &str) -> Option<io::Error> {
+        path_steps(&self.path, &self.path.join(name)).find_map(|step| metadata_unless_dangling(&step)?.err())
     }
 
     #[cfg(target_os = "linux")]
     fn open_inside(&self, name: &Path) -> Result<File, Refused> {
-        linux::open(&self.handle, name).unwrap_or_else(|| open_checked(&self.path, name))
+        linux::open_file(&self.handle, name).unwrap_or_else(|| open_checked(&self.path, name))
     }
 
     #[cfg(not(target_os = "linux"))]
@@ -326,12 +331,12 @@ pub fn decode_text(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         let message = format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character");
-        wrong(name, "encoding", message).with_hint("save it as UTF-8")
+        file_error(name, "encoding", message).with_hint("save it as UTF-8")
     })?;
     Ok(text.into())
 }
 
-fn wrong(name: &str, reason: &str, message: String) -> Error {
+fn file_error(name: &str, reason: &str, message: String) -> Error {
     Error::definition(reason, message).with("file", name)
 }
 
@@ -340,7 +345,7 @@ fn unreadable_directory(name: &str) -> Error {
 }
 
 /// The paths from below `from` to `to`; `to` alone where they are the same.
-fn steps<'p>(from: &'p Path, to: &'p Path) -> impl Iterator<Item = PathBuf> {
+fn path_steps<'p>(from: &'p Path, to: &'p Path) -> impl Iterator<Item = PathBuf> {
     let inner = to.strip_prefix(from).unwrap_or(to);
     let mut path = from.to_owned();
     let last = inner.as_os_str().is_empty().then(|| to.to_owned());
@@ -354,7 +359,7 @@ fn steps<'p>(from: &'p Path, to: &'p Path) -> impl Iterator<Item = PathBuf> {
 }
 
 /// Nothing where there is no such name; an error for a link that leads nowhere.
-fn link_to_nowhere(path: &Path) -> Option<io::Result<fs::Metadata>> {
+fn metadata_unless_dangling(path: &Path) -> Option<io::Result<fs::Metadata>> {
     let own = path.symlink_metadata().ok()?;
     Some(match own.is_symlink() {
         false => Ok(own),
@@ -368,13 +373,13 @@ fn link_to_nowhere(path: &Path) -> Option<io::Result<fs::Metadata>> {
 }
 
 /// What stands in the place of the directory `to` or of one on the way to it from `from`; `None` when nothing does.
-fn obstacle(from: &Path, to: &Path) -> Option<io::Error> {
+fn find_obstacle(from: &Path, to: &Path) -> Option<io::Error> {
     let inside = from.canonicalize().ok();
     let leads_out = |step: &Path| {
         inside.as_ref().is_some_and(|root| step.canonicalize().is_ok_and(|real| !real.starts_with(root)))
     };
-    for step in steps(from, to) {
-        match link_to_nowhere(&step)? {
+    for step in path_steps(from, to) {
+        match metadata_unless_dangling(&step)? {
             Err(error) => return Some(error),
             Ok(found) if !found.is_dir() => {
                 return Some(io::Error::other(format!("{} is no directory", step.display())));
@@ -389,7 +394,7 @@ fn obstacle(from: &Path, to: &Path) -> Option<io::Error> {
 }
 
 /// Refuses a name that leaves the directory already as it is written.
-fn stays_inside(name: &str) -> Result<(), Refused> {
+fn check_inside(name: &str) -> Result<(), Refused> {
     let inside = |part| matches!(part, Component::Normal(_));
     if name.is_empty() || name.contains(['\\', '\0']) {
         return Err(Refused::Missing);
@@ -402,8 +407,8 @@ fn stays_inside(name: &str) -> Result<(), Refused> {
 /// For systems that cannot keep a lookup inside a directory by themselves. Somebody who changes links
 /// in the directory at the same moment could get between the look and the opening.
 fn open_checked(root: &Path, name: &Path) -> Result<File, Refused> {
-    let root = root.canonicalize().map_err(refusal)?;
-    let path = root.join(name).canonicalize().map_err(refusal)?;
+    let root = root.canonicalize().map_err(refused_from_io)?;
+    let path = root.join(name).canonicalize().map_err(refused_from_io)?;
     if !path.starts_with(&root) {
         return Err(Refused::Outside);
     }
@@ -415,10 +420,10 @@ fn open_checked(root: &Path, name: &Path) -> Result<File, Refused> {
         // A pipe without a writer must not be waited for.
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     }
-    options.open(path).map_err(refusal)
+    options.open(path).map_err(refused_from_io)
 }
 
-fn refusal(error: io::Error) -> Refused {
+fn refused_from_io(error: io::Error) -> Refused {
     match error.kind() {
         io::ErrorKind::NotFound
         | io::ErrorKind::NotADirectory
@@ -438,33 +443,33 @@ mod linux {
         io::Errno,
     };
 
-    use super::{Refused, io, refusal};
+    use super::{Refused, io, refused_from_io};
 
     /// Times that a lookup is tried which the system gave up because something moved meanwhile.
-    const TRIES: usize = 64;
+    const MAX_LOOKUPS: usize = 64;
 
-    pub(super) fn directory(path: &Path) -> io::Result<OwnedFd> {
+    pub(super) fn open_handle(path: &Path) -> io::Result<OwnedFd> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         Ok(rustix::fs::open(path, flags, Mode::empty())?)
     }
 
     /// Opens with a lookup that the kernel keeps inside; `None` where it cannot.
-    pub(super) fn open(directory: &OwnedFd, name: &Path) -> Option<Result<File, Refused>> {
+    pub(super) fn open_file(directory: &OwnedFd, name: &Path) -> Option<Result<File, Refused>> {
         // A pipe without a writer must not be waited for, a terminal not taken over.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        Some(match beneath(directory, name, flags) {
+        Some(match open_beneath(directory, name, flags) {
             Ok(file) => Ok(File::from(file)),
             Err(Errno::NOSYS | Errno::PERM) => return None,
             Err(Errno::XDEV) => Err(Refused::Outside),
             Err(Errno::NXIO) => Err(Refused::NoFile),
-            Err(error) => Err(refusal(error.into())),
+            Err(error) => Err(refused_from_io(error.into())),
         })
     }
 
     /// The directory called `name` beneath another one, to look up names in, or whether there is one that cannot
     /// be opened; `None` where the kernel cannot keep a lookup inside.
     pub(super) fn open_directory(directory: &OwnedFd, name: &Path) -> Option<Result<OwnedFd, bool>> {
-        Some(match beneath(directory, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC) {
+        Some(match open_beneath(directory, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC) {
             Ok(directory) => Ok(directory),
             Err(Errno::NOSYS | Errno::PERM) => return None,
             // What leads out, nowhere or around is told apart, where links are looked at.
@@ -474,14 +479,14 @@ mod linux {
     }
 
     /// Whether there is anything called `name` in `directory`; what cannot be asked about is there.
-    pub(super) fn is_there(directory: &OwnedFd, name: &str) -> bool {
+    pub(super) fn exists_in(directory: &OwnedFd, name: &str) -> bool {
         !matches!(rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
     }
 
-    fn beneath(directory: &OwnedFd, name: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
+    fn open_beneath(directory: &OwnedFd, name: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
         let mut result = Err(Errno::AGAIN);
-        for _ in 0..TRIES {
+        for _ in 0..MAX_LOOKUPS {
             result = rustix::fs::openat2(directory, name, flags, Mode::empty(), resolve);
             if !matches!(result, Err(Errno::AGAIN | Errno::INTR)) {
                 break;
@@ -498,7 +503,7 @@ mod tests {
     use super::*;
 
     /// `root` with files and traps, and a secret beside it.
-    fn trapped() -> tempfile::TempDir {
+    fn directory_with_traps() -> tempfile::TempDir {
         let place = tempfile::tempdir().expect("a temporary directory");
         let root = place.path().join("root");
         fs::create_dir_all(root.join("sub")).expect("made");
@@ -517,10 +522,10 @@ mod tests {
 
     #[test]
     fn both_ways_of_opening_stay_inside() {
-        let place = trapped();
+        let place = directory_with_traps();
         let root = place.path().join("root");
         let directory = Directory::open(&root).expect("opens").expect("is there");
-        let checked = |name: &str| stays_inside(name).and_then(|()| open_checked(&root, Path::new(name)));
+        let checked = |name: &str| check_inside(name).and_then(|()| open_checked(&root, Path::new(name)));
         for name in
             ["../secret", "sub/../../secret", "/etc/passwd", "link-out", "link-absolute", "sub/up-out/secret"]
         {
@@ -534,13 +539,13 @@ mod tests {
 
     #[test]
     fn only_regular_files_of_text_are_read() {
-        let place = trapped();
+        let place = directory_with_traps();
         let directory = Directory::open(&place.path().join("root")).expect("opens").expect("is there");
         let reason = |name: &str| directory.read(name, 100).expect_err(name).reason().map(str::to_owned);
         assert_eq!(reason("pipe").as_deref(), Some("no_file"));
         assert_eq!(reason("sub").as_deref(), Some("no_file"));
         assert_eq!(reason("bytes").as_deref(), Some("encoding"));
-        assert_eq!(directory.read("sub/b.md", 0).expect_err("too large").reason(), Some("size"));
+        assert_eq!(directory.read("sub/b.md", 0).expect_err("too large").reason(), Some(Reason::Size));
         assert_eq!(&*directory.read("link-inside", 1).expect("reads").expect("is there").text, "b");
         for name in ["none", "a.md/x", "", "nul\0", "a\\b", &"x".repeat(5_000)] {
             assert!(directory.read(name, 100).expect("no error").is_none(), "{name}");
@@ -550,7 +555,7 @@ mod tests {
 
     #[test]
     fn files_of_a_directory_are_seen_without_opening_them() {
-        let place = trapped();
+        let place = directory_with_traps();
         let root = place.path().join("root");
         symlink("b.md", root.join("sub/link-beside")).expect("linked");
         symlink("../../secret", root.join("sub/link-out")).expect("linked");
@@ -573,7 +578,7 @@ mod tests {
 
     #[test]
     fn a_changed_file_has_another_stamp() {
-        let place = trapped();
+        let place = directory_with_traps();
         let root = place.path().join("root");
         let directory = Directory::open(&root).expect("opens").expect("is there");
         let before = directory.stamp("a.md");
@@ -585,15 +590,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_apart_from_what_is_not_there() {
-        let place = trapped();
+    fn unreadable_and_missing_files_are_different() {
+        let place = directory_with_traps();
         let root = place.path().join("root");
         symlink("nowhere", root.join("dangling")).expect("linked");
         symlink("nowhere", root.join("sub/dangling")).expect("linked");
         let directory = Directory::open(&root).expect("opens").expect("is there");
         for name in ["dangling", "circle", "dangling/x", "sub/dangling"] {
             let error = directory.read(name, 100).expect_err(name);
-            assert_eq!(error.reason(), Some("unreadable"), "{name}");
+            assert_eq!(error.reason(), Some(Reason::Unreadable), "{name}");
         }
         for name in
             ["dangling", "circle", "a.md", "a.md/x", "dangling/x", "sub/dangling", "sub/up-out/none/x"]

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 
 use crate::layout::{SETTINGS_FILE, USER_DATA, has_other_settings};
 
@@ -81,7 +81,7 @@ impl WorkspaceRoot {
         if let Some(named) = environment.filter(|named| !named.is_empty()) {
             return Self { path: current.join(named), found: RootFound::Environment };
         }
-        let marked = current.ancestors().find_map(|path| Some((path, mark(path)?)));
+        let marked = current.ancestors().find_map(|path| Some((path, root_marker(path)?)));
         let (path, found) = marked.unwrap_or((current, RootFound::Current));
         Self { path: path.to_owned(), found }
     }
@@ -90,14 +90,14 @@ impl WorkspaceRoot {
     ///
     /// # Errors
     /// Code `not_found` for a name that leads to no directory: an empty workspace in its place would hide the slip.
-    pub fn existing(self) -> Result<Self> {
+    pub fn require_directory(self) -> Result<Self> {
         if self.path.is_dir() {
             return Ok(self);
         }
         let path = self.path.display();
         Err(Error::new(Code::NotFound, format!("the workspace root `{path}` is no directory"))
             .with("root", path.to_string())
-            .with("reason", "root")
+            .with_reason(Reason::Root)
             .with_hint(format!("it is {}; `hina init --root {path}` makes a workspace there", self.found)))
     }
 }
@@ -106,7 +106,7 @@ impl WorkspaceRoot {
 ///
 /// A name that is there counts whatever stands behind it: settings that cannot be read are an error, and no reason to look
 /// for others further up.
-fn mark(path: &Path) -> Option<RootFound> {
+fn root_marker(path: &Path) -> Option<RootFound> {
     if path.join(SETTINGS_FILE).symlink_metadata().is_ok() {
         return Some(RootFound::Settings);
     }
@@ -183,11 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn a_root_that_is_not_there_is_told() {
+    fn a_missing_root_is_an_error() {
         let place = place();
         let root = WorkspaceRoot::find(Some(Path::new("none")), None, place.path());
-        let error = root.existing().expect_err("is not there");
-        assert_eq!((error.code(), error.reason()), (Code::NotFound, Some("root")));
+        let error = root.require_directory().expect_err("is not there");
+        assert_eq!((error.code(), error.reason()), (Code::NotFound, Some(Reason::Root)));
         assert!(error.hint().is_some_and(|hint| hint.contains("named by --root")), "{error:?}");
     }
 }

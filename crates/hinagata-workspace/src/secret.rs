@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 use hinagata_secrets::Secrets;
 
 /// Refuses the file `name` in `directory` where its name, or that of what a link leads to, is one of files with secrets.
@@ -14,15 +14,15 @@ use hinagata_secrets::Secrets;
 /// # Errors
 /// Code `approval`, reason `secret`.
 pub fn refuse_name(directory: &Path, name: &str) -> Result<()> {
-    let secrets = Secrets::shipped();
+    let secrets = Secrets::built_in();
     if let Some(rule) = secrets.in_name(name) {
-        return Err(withheld(name, rule));
+        return Err(withheld_error(name, rule));
     }
     let real = directory.join(name).canonicalize().ok().zip(directory.canonicalize().ok());
-    let behind =
+    let target =
         real.and_then(|(file, directory)| Some(file.strip_prefix(directory).ok()?.to_str()?.to_owned()));
-    match behind.as_deref().and_then(|behind| secrets.in_name(behind)) {
-        Some(rule) => Err(withheld(name, rule)),
+    match target.as_deref().and_then(|target| secrets.in_name(target)) {
+        Some(rule) => Err(withheld_error(name, rule)),
         None => Ok(()),
     }
 }
@@ -33,13 +33,13 @@ pub fn refuse_name(directory: &Path, name: &str) -> Result<()> {
 /// Code `approval`, reason `secret`.
 pub fn refuse_file(directory: &Path, name: &str, content: &[u8]) -> Result<()> {
     refuse_name(directory, name)?;
-    Secrets::shipped().in_content(content).map_or(Ok(()), |rule| Err(withheld(name, rule)))
+    Secrets::built_in().in_content(content).map_or(Ok(()), |rule| Err(withheld_error(name, rule)))
 }
 
-fn withheld(name: &str, rule: &str) -> Error {
+fn withheld_error(name: &str, rule: &str) -> Error {
     let shown: String = name.chars().take(200).collect();
     Error::new(Code::Approval, format!("`{shown}` is withheld: it holds a secret ({rule})"))
-        .with("reason", "secret")
+        .with_reason(Reason::Secret)
         .with("file", shown)
         .with_hint("name another file; a parameter, a part or a hook may name it once you run `hina trust`")
 }

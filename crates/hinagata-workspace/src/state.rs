@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata_document::{Code, Digest, Error, Place, Result};
+use hinagata_document::{Code, Digest, Error, Place, Reason, Result};
 use serde::de::DeserializeOwned;
 
 use crate::write;
@@ -44,7 +44,7 @@ impl StateDir {
     pub fn find(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Result<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(path) = set(Self::VARIABLE) {
-            return Ok(Self::at(path));
+            return Ok(Self::from_path(path));
         }
         let common = match cfg!(windows) {
             true => set("LOCALAPPDATA"),
@@ -53,16 +53,16 @@ impl StateDir {
         };
         let home = home.filter(|home| !home.as_os_str().is_empty());
         let common = common.or_else(|| home.map(|home| home.join(".local/state")));
-        common.map(|path| Self::at(path.join("hinagata"))).ok_or_else(|| {
+        common.map(|path| Self::from_path(path.join("hinagata"))).ok_or_else(|| {
             Error::new(Code::System, "there is no place to remember decisions in: no home directory is known")
-                .with("reason", "no_state")
+                .with_reason(Reason::NoState)
                 .with_hint(format!("set {} to a directory", Self::VARIABLE))
         })
     }
 
     /// The state directory at `path`.
     #[must_use]
-    pub fn at(path: impl Into<PathBuf>) -> Self {
+    pub fn from_path(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self(std::path::absolute(&path).unwrap_or(path))
     }
@@ -76,7 +76,7 @@ impl StateDir {
     /// The part for the workspace at `root`.
     pub fn workspace(&self, root: &Path) -> WorkspaceState {
         let root = real_path(root);
-        let directory = self.0.join("workspaces").join(key(root.as_os_str().as_encoded_bytes()));
+        let directory = self.0.join("workspaces").join(hash_key(root.as_os_str().as_encoded_bytes()));
         WorkspaceState { root, directory }
     }
 }
@@ -91,7 +91,7 @@ pub struct WorkspaceState {
 }
 
 /// The name under which something is kept that may be called anything.
-pub fn key(bytes: &[u8]) -> String {
+pub fn hash_key(bytes: &[u8]) -> String {
     Digest::sha256(bytes).to_string()
 }
 
@@ -109,7 +109,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Optio
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let place = Place::at_line(&shown, &text, number(error.line().max(1)), number(error.column()));
         Error::new(Code::Store, format!("{shown} is broken"))
-            .with("reason", "broken")
+            .with_reason(Reason::Broken)
             .with("path", shown)
             .with_hint("remove it, then decide again")
             .at(place)
@@ -149,18 +149,18 @@ mod tests {
         let (real, link) = (place.path().join("real"), place.path().join("link"));
         std::fs::create_dir(&real).expect("made");
         std::os::unix::fs::symlink(&real, &link).expect("linked");
-        let state = StateDir::at(place.path().join("state"));
+        let state = StateDir::from_path(place.path().join("state"));
         assert_eq!(state.workspace(&real), state.workspace(&link));
         assert_ne!(state.workspace(&real).directory, state.workspace(place.path()).directory);
     }
 
     #[test]
-    fn a_broken_file_is_told_with_its_path() {
+    fn a_broken_file_is_an_error() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let path = place.path().join("x.json");
         assert_eq!(read_json::<Vec<u8>>(&path, 100).expect("is not there"), None);
         std::fs::write(&path, "[1").expect("written");
         let error = read_json::<Vec<u8>>(&path, 100).expect_err("is broken");
-        assert_eq!((error.code(), error.reason()), (Code::Store, Some("broken")));
+        assert_eq!((error.code(), error.reason()), (Code::Store, Some(Reason::Broken)));
     }
 }

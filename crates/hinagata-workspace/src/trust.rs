@@ -7,7 +7,7 @@
 
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
-use hinagata_document::{Digest, Result};
+use hinagata_document::{Digest, Reason, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
 };
 
 const LOCK: &str = ".trust.lock";
-const LARGEST: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// What Python gets only in a workspace that the user trusts.
 const NEEDS_TRUST: [&str; 3] = ["http_request", "llm_call", "subprocess"];
@@ -96,9 +96,9 @@ impl Trust {
     /// # Errors
     /// Code `store` when the records cannot be read. Whoever asks then trusts nothing.
     pub fn state(&self, root: &Path, settings: Option<&str>) -> Result<TrustState> {
-        let found = self.read()?.workspaces.remove(&key(root));
+        let found = self.read()?.workspaces.remove(&workspace_key(root));
         Ok(match found {
-            Some(found) if found.settings == digest(settings) => TrustState::Trusted,
+            Some(found) if found.settings == settings_digest(settings) => TrustState::Trusted,
             Some(_) => TrustState::Untrusted { reason: Distrust::Changed },
             None => TrustState::Untrusted { reason: Distrust::Never },
         })
@@ -112,10 +112,10 @@ impl Trust {
         self.change(|records| {
             let workspace = TrustedWorkspace {
                 path: real_path(root).to_string_lossy().into_owned(),
-                settings: digest(settings),
+                settings: settings_digest(settings),
                 trusted_at: format_utc(now),
             };
-            records.workspaces.insert(key(root), workspace);
+            records.workspaces.insert(workspace_key(root), workspace);
         })
     }
 
@@ -124,7 +124,7 @@ impl Trust {
     /// # Errors
     /// Code `store` when it cannot be written.
     pub fn revoke(&self, root: &Path) -> Result<bool> {
-        self.change(|records| records.workspaces.remove(&key(root)).is_some())
+        self.change(|records| records.workspaces.remove(&workspace_key(root)).is_some())
     }
 
     /// All workspaces that were trusted, by path.
@@ -138,7 +138,7 @@ impl Trust {
     }
 
     fn read(&self) -> Result<Records> {
-        Ok(state::read_json(&self.state.path().join(TRUST_FILE), LARGEST)?.unwrap_or_default())
+        Ok(state::read_json(&self.state.path().join(TRUST_FILE), MAX_BYTES)?.unwrap_or_default())
     }
 
     fn change<T>(&self, change: impl FnOnce(&mut Records) -> T) -> Result<T> {
@@ -150,11 +150,11 @@ impl Trust {
     }
 }
 
-fn key(root: &Path) -> String {
-    state::key(real_path(root).as_os_str().as_encoded_bytes())
+fn workspace_key(root: &Path) -> String {
+    state::hash_key(real_path(root).as_os_str().as_encoded_bytes())
 }
 
-fn digest(settings: Option<&str>) -> Option<Digest> {
+fn settings_digest(settings: Option<&str>) -> Option<Digest> {
     settings.map(|text| Digest::sha256(text.as_bytes()))
 }
 
@@ -165,11 +165,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trust_is_for_one_place_and_for_the_settings_that_were_seen() {
+    fn trust_covers_one_root_and_the_settings_that_were_seen() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let root = place.path().join("workspace");
         fs::create_dir(&root).expect("made");
-        let trust = Trust::new(&StateDir::at(place.path().join("state")));
+        let trust = Trust::new(&StateDir::from_path(place.path().join("state")));
         let state = |settings| trust.state(&root, settings).expect("reads");
         let (never, changed) = (Distrust::Never, Distrust::Changed);
         assert_eq!(state(Some("a = 1")), TrustState::Untrusted { reason: never });
@@ -190,11 +190,11 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_no_trust() {
+    fn unreadable_records_trust_nothing() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let trust = Trust::new(&StateDir::at(place.path()));
+        let trust = Trust::new(&StateDir::from_path(place.path()));
         fs::write(place.path().join(TRUST_FILE), r#"{"workspaces": {"#).expect("written");
-        assert_eq!(trust.state(place.path(), None).expect_err("is broken").reason(), Some("broken"));
+        assert_eq!(trust.state(place.path(), None).expect_err("is broken").reason(), Some(Reason::Broken));
         assert!(trust.record(place.path(), None, UNIX_EPOCH).is_err() && trust.list().is_err());
         assert_eq!(
             fs::read_to_string(place.path().join(TRUST_FILE)).expect("is there"),

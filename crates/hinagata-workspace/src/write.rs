@@ -19,7 +19,7 @@ use serde::Serialize;
 
 /// How long another process may hold the lock. Work under it takes milliseconds; who holds it longer is stopped or
 /// stuck, and waiting for it would stop us too.
-const PATIENCE: Duration = Duration::from_secs(30);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Who may read what is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Writer {
     }
 
     fn write_new(&self, beside: &Path, place: &Path, bytes: &[u8]) -> io::Result<()> {
-        missing_is_fine(fs::remove_file(beside))?;
+        ignore_missing(fs::remove_file(beside))?;
         let mut file =
             refuse_links(OpenOptions::new().write(true).create_new(true), self.readers).open(beside)?;
         // A file that a team shares stays shared.
@@ -133,7 +133,7 @@ impl Writer {
     /// Takes the file `name` away, if it is there.
     pub fn remove(&self, name: &str) -> Result<()> {
         let place = self.directory.join(name);
-        missing_is_fine(fs::remove_file(&place))
+        ignore_missing(fs::remove_file(&place))
             .and_then(|()| sync_directory(&self.directory))
             .map_err(|error| io_error("removed", &place, error))
     }
@@ -159,7 +159,7 @@ pub fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
 
 /// The directory `name` beneath `root`, made if it is not there. A link that leads out of `root` is refused.
 pub fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
-    let made = || -> io::Result<PathBuf> {
+    let create = || -> io::Result<PathBuf> {
         fs::create_dir_all(root)?;
         let real = root.canonicalize()?;
         let mut path = root.to_owned();
@@ -176,7 +176,7 @@ pub fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
         }
         Ok(path)
     };
-    made().map_err(|error| io_error("written", &root.join(name), error))
+    create().map_err(|error| io_error("written", &root.join(name), error))
 }
 
 /// Makes `directory` and what is missing above it.
@@ -254,18 +254,18 @@ fn wait_for_lock(file: File) -> io::Result<File> {
         let locked = file.lock().map(|()| file);
         let _ = sender.send(locked);
     })?;
-    receiver.recv_timeout(PATIENCE).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    receiver.recv_timeout(LOCK_TIMEOUT).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-fn missing_is_fine(result: io::Result<()>) -> io::Result<()> {
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     }
 }
 
-/// The error for a file that cannot be `done` (read, written, …).
-pub fn io_error(done: &str, path: &Path, error: io::Error) -> Error {
+/// The error for a file that cannot be `action` (read, written, …).
+pub fn io_error(action: &str, path: &Path, error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     let (reason, hint) = match error.kind() {
         Kind::PermissionDenied => {
@@ -277,8 +277,8 @@ pub fn io_error(done: &str, path: &Path, error: io::Error) -> Error {
         Kind::NotADirectory => ("io", "something that is no directory is in the way: move it"),
         _ => ("io", "check that the directory can be written and that the disk is not full"),
     };
-    Error::new(Code::Store, format!("{} cannot be {done}", path.display()))
-        .with("reason", reason)
+    Error::new(Code::Store, format!("{} cannot be {action}", path.display()))
+        .with_reason(reason)
         .with("path", path.display().to_string())
         .with_hint(hint)
         .with_source(error)
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_writer_left_is_in_nobodys_way() {
+    fn a_killed_writer_does_not_block_the_next_one() {
         let place = place();
         fs::write(place.path().join(".a.json.new"), "half").expect("written");
         let writer = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time() {
+    fn only_one_writer_holds_the_lock() {
         let place = place();
         let first = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
         assert!(Writer::try_lock(place.path(), ".lock", Readers::AsUsual).is_none());
@@ -368,7 +368,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn what_is_for_the_owner_is_for_nobody_else_and_shared_files_stay_shared() {
+    fn owner_files_are_private_and_shared_files_stay_shared() {
         use std::os::unix::fs::PermissionsExt as _;
         let place = place();
         let directory = place.path().join("state/inner");
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_written_is_told_with_the_path_and_the_old_file_stays() {
+    fn a_failed_write_reports_the_path_and_keeps_the_old_file() {
         let place = place();
         let writer = Writer::lock(place.path(), ".lock", Readers::AsUsual).expect("locks");
         fs::create_dir(place.path().join("a.json")).expect("made");

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use hinagata::{
-    Code, Engine, Settings,
+    Code, Engine, Reason, Settings,
     settings::{SettingsSources, UserConfig},
 };
 use hinagata_agent::{Agent, ChatMessage, GivenContext, Invocation, Profile, Project};
@@ -196,7 +196,7 @@ fn a_workspace_that_is_not_trusted_reaches_nothing_outside() {
         let place = tree(&[("hinagata.toml", text)]);
         let error = settings(place.path(), false).expect_err(text);
         assert!(error.hint().is_some(), "{error:?}");
-        assert_eq!((error.code(), error.reason()), (Code::Approval, Some("untrusted")), "{text}");
+        assert_eq!((error.code(), error.reason()), (Code::Approval, Some(Reason::Untrusted)), "{text}");
         assert!(settings(place.path(), true).is_ok(), "{text}");
     }
 }
@@ -208,7 +208,7 @@ fn a_workspace_that_is_not_trusted_switches_no_rule_off_and_that_is_told() {
         let project = settings(place.path(), false).expect("reads");
         assert!(project.context.rules.secrets && project.context.rules.ignore_files, "{key}");
         let told = project.settings_warnings();
-        assert_eq!(told[0].error.reason(), Some("untrusted"), "{key}: {told:?}");
+        assert_eq!(told[0].error.reason(), Some(Reason::Untrusted), "{key}: {told:?}");
         let rules = settings(place.path(), true).expect("reads").context.rules;
         assert!(!(rules.secrets && rules.ignore_files), "{key}");
     }

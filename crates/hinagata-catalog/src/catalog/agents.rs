@@ -1,6 +1,6 @@
 //! The agents of a workspace together: their names, and what is wrong with them.
 
-use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_document::{Code, Diagnostic, Error, Reason, Result};
 use hinagata_workspace::{
     Directory,
     layout::{AGENTS, SHARED},
@@ -78,7 +78,10 @@ impl Catalog {
             }
             Ok(None) => {
                 let message = format!("the agent `{name}` has no agent.json");
-                vec![Diagnostic::warning(&*source, Error::definition("no_agent", message).in_file(&source))]
+                vec![Diagnostic::warning(
+                    &*source,
+                    Error::definition(Reason::NoAgent, message).in_file(&source),
+                )]
             }
             Err(error) => vec![Diagnostic::error(source, error)],
         }

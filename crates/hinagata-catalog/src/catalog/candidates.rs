@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::{
     Catalog, PackId, PromptId, Resolution,
-    catalog::reach::BOUND,
+    catalog::reach::BOUND_CALLER_HINT,
     definition::{Definition, Inherited, inherit},
     resolution,
     source::{Entry, Index, RootKind},
@@ -56,7 +56,7 @@ impl Catalog {
             return Ok(id);
         }
         let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
-        match self.vocabulary().follow("prompt", name.trim(), known) {
+        match self.vocabulary().follow_aliases("prompt", name.trim(), known) {
             Some(word) => PromptId::new(word),
             None => Err(self.not_found(&id)),
         }
@@ -75,18 +75,18 @@ impl Catalog {
         let ids = self.roots().iter().flat_map(Index::iter).filter(|entry| self.is_usable(entry));
         let leads = |word: &&str| {
             let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
-            self.vocabulary().follow("prompt", word, known).is_some()
+            self.vocabulary().follow_aliases("prompt", word, known).is_some()
         };
         let ids = ids.map(|entry| entry.id()).filter(|id| self.reaches_prompt(id)).map(PromptId::as_str);
         // An alias tells of its prompt, which need not be there for whoever asks.
         let is_told = |word: &&str| {
             self.reach().is_none() || PromptId::new(word).is_ok_and(|word| self.reaches_prompt(&word))
         };
-        let words = self.vocabulary().words("prompt").into_iter().filter(leads).filter(is_told);
+        let words = self.vocabulary().words_in("prompt").into_iter().filter(leads).filter(is_told);
         let near = hinagata_value::near_names(id.as_str(), ids.chain(words));
         let hint = match self.entries(id).find_map(|entry| entry.pack()) {
             Some(pack) => format!("the pack `{pack}` has one, but is not approved: `hina pack show {pack}`"),
-            None if self.reach().is_some() => BOUND.to_owned(),
+            None if self.reach().is_some() => BOUND_CALLER_HINT.to_owned(),
             None => "`hina list` shows the prompts there are".to_owned(),
         };
         let error = Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
@@ -229,7 +229,7 @@ impl Catalog {
         };
         let error = Error::new(Code::Conflict, message)
             .with("prompt_id", id.as_str())
-            .with("reason", reason)
+            .with_reason(reason)
             .with("candidates", sources.clone())
             .with("candidate_details", serde_json::to_value(candidates).unwrap_or_default());
         let choose = format!("choose one with `hina resolve {id} {}`", sources[0]);
@@ -278,7 +278,7 @@ impl Catalog {
             unknown,
         };
         let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
-        resolution::record(&directory, &id, Some(&choice), now)?;
+        resolution::record_resolution(&directory, &id, Some(&choice), now)?;
         Ok(self.reload())
     }
 
@@ -288,7 +288,7 @@ impl Catalog {
     /// Code `store` when it cannot be written.
     pub fn unset_resolution(&self, id: &PromptId, now: SystemTime) -> Result<Self> {
         let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
-        resolution::record(&directory, id, None, now)?;
+        resolution::record_resolution(&directory, id, None, now)?;
         Ok(self.reload())
     }
 
@@ -310,19 +310,19 @@ impl Catalog {
     /// # Errors
     /// Those of [`Catalog::choose`], and code `definition`.
     pub fn definition(&self, name: &str) -> Result<Inherited> {
-        self.inherited(&self.choose(name)?)
+        self.inherited_definition(&self.choose(name)?)
     }
 
     /// What a chosen prompt declares, with what it inherits.
     ///
     /// # Errors
     /// Code `definition`, and `conflict` for a parent.
-    pub fn inherited(&self, choice: &ResolvedPrompt) -> Result<Inherited> {
-        self.inherited_with(choice, |_, definition| Ok(definition))
+    pub fn inherited_definition(&self, choice: &ResolvedPrompt) -> Result<Inherited> {
+        self.inherited_definition_with(choice, |_, definition| Ok(definition))
     }
 
     /// The same, with each definition as `complete` makes it of what its files say.
-    pub fn inherited_with(
+    pub fn inherited_definition_with(
         &self,
         choice: &ResolvedPrompt,
         mut complete: impl FnMut(&Entry, Arc<Definition>) -> Result<Arc<Definition>>,

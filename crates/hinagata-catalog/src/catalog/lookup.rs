@@ -1,6 +1,6 @@
 //! Templates by name, as `include` and `extends` write them.
 
-use hinagata_document::{Code, Error, Result, front_matter};
+use hinagata_document::{Code, Error, Reason, Result, front_matter};
 
 use crate::{
     Catalog, PromptId,
@@ -33,7 +33,7 @@ impl Catalog {
             return self.template_of_store(name);
         }
         if let Some((id, file)) =
-            name.split_once('/').and_then(|(id, file)| Some((PromptId::of_directory(id)?, file)))
+            name.split_once('/').and_then(|(id, file)| Some((PromptId::from_directory_name(id)?, file)))
         {
             match self.choose_id(&id) {
                 Ok(choice) => return template_of(&choice.entry, file),
@@ -99,7 +99,7 @@ impl Catalog {
         match &entry.definition()?.body {
             Body::Text(text) => Ok(Some(FoundTemplate { text: text.clone(), root: RootKind::Store })),
             _ => Err(Error::definition(
-                "not_a_text",
+                Reason::NotAText,
                 format!("`{id}` is a list of messages, and no text to include"),
             )
             .with_hint("name a prompt that has `userPrompt` or `prompt`")),
@@ -130,7 +130,7 @@ impl Catalog {
                     Code::Conflict,
                     format!("{} packs have `{name}`, and nothing decides between them", several.len()),
                 )
-                .with("reason", "partial")
+                .with_reason(Reason::Partial)
                 .with("template", name)
                 .with("candidates", candidates)
                 .with_hint(format!(

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_document::{Code, Diagnostic, Error, Reason, Result};
 use hinagata_workspace::layout::{AGENTS, PACKS};
 
 use super::Catalog;
@@ -75,7 +75,7 @@ impl Catalog {
             return Some(kind);
         }
         let index = self.roots().iter().find(|index| index.root.kind == RootKind::Pack(id.clone()));
-        Some(PackKind::derived(pack.has_directory(AGENTS), index))
+        Some(PackKind::from_contents(pack.has_directory(AGENTS), index))
     }
 
     /// Namespaces of variables that more than one provider of active packs claims.
@@ -97,7 +97,7 @@ fn namespace_conflict(namespace: &str, files: Vec<String>) -> Diagnostic {
         Code::Conflict,
         format!("{} providers give `{namespace}`, and nothing decides between them", files.len()),
     )
-    .with("reason", "namespace")
+    .with_reason(Reason::Namespace)
     .with("namespace", namespace)
     .with("candidates", files)
     .with_hint(format!("reject all packs but one of them, or pass `{namespace}` with the call"));

@@ -19,7 +19,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_document::{Code, Diagnostic, Error, Reason, Result};
 use hinagata_workspace::layout::{USER_DATA, is_settings_file};
 use serde_json::Value;
 
@@ -115,18 +115,18 @@ impl fmt::Debug for Reach {
 
 /// What was made for each reach, the one used longest ago goes first; there are as many as callers that are bound.
 #[derive(Debug)]
-pub struct Narrowed<T>(Mutex<Vec<(Arc<Reach>, T)>>);
+pub struct ReachCache<T>(Mutex<Vec<(Arc<Reach>, T)>>);
 
 /// More bound callers than this share the places.
 const MOST: usize = 256;
 
-impl<T> Default for Narrowed<T> {
+impl<T> Default for ReachCache<T> {
     fn default() -> Self {
         Self(Mutex::default())
     }
 }
 
-impl<T: Clone> Narrowed<T> {
+impl<T: Clone> ReachCache<T> {
     /// What is known for `reach` and still `fits`, else what `make` makes. The lock is held meanwhile, so that it is
     /// made once.
     pub fn get(&self, reach: &Arc<Reach>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> T {
@@ -143,9 +143,9 @@ impl<T: Clone> Narrowed<T> {
 }
 
 /// A state of the store, and what a caller has of it.
-pub type NarrowedStore = Narrowed<(Arc<StoreSnapshot>, Arc<StoreSnapshot>)>;
+pub type StoreReachCache = ReachCache<(Arc<StoreSnapshot>, Arc<StoreSnapshot>)>;
 
-impl NarrowedStore {
+impl StoreReachCache {
     /// `store` as far as it is there for `reach`.
     pub fn narrow_for(&self, store: &Arc<StoreSnapshot>, reach: &Arc<Reach>) -> Arc<StoreSnapshot> {
         let is_of = |(full, _): &(Arc<StoreSnapshot>, _)| Arc::ptr_eq(full, store);
@@ -154,7 +154,7 @@ impl NarrowedStore {
 }
 
 /// What a caller is told who may miss something because of their key.
-pub const BOUND: &str =
+pub const BOUND_CALLER_HINT: &str =
     "this caller reaches some prompts alone; whoever runs the daemon can add more to `prompts` of the key";
 
 /// Directories of the workspace that prompts, packs, agents and the store are in.
@@ -176,7 +176,7 @@ impl Catalog {
         let is_hidden = |index: &Index| {
             let beneath = path.strip_prefix(plain(&self.root().join(&index.root.prefix))).ok();
             let first = beneath.and_then(|beneath| beneath.iter().next()?.to_str());
-            let id = first.and_then(PromptId::of_directory);
+            let id = first.and_then(PromptId::from_directory_name);
             id.is_some_and(|id| !self.reaches_prompt(&id) && index.find(&id).next().is_some())
         };
         self.roots().iter().any(is_hidden)
@@ -191,11 +191,11 @@ impl Catalog {
         if self.reach().is_none() {
             return Ok(());
         }
-        let is_stored = prompt.is_none_or(|prompt| prompt.stored().is_some());
+        let is_stored = prompt.is_none_or(|prompt| prompt.store_prompt().is_some());
         if is_stored || self.is_own_file(path) {
             return Err(Error::new(Code::Validation, "this file is not for the caller")
-                .with("reason", "file")
-                .with_hint(BOUND));
+                .with_reason(Reason::File)
+                .with_hint(BOUND_CALLER_HINT));
         }
         Ok(())
     }
@@ -254,9 +254,10 @@ mod tests {
         let stored = |id: &str, value| (Arc::from(id), Stored::new(id, value));
         let environs =
             [stored("a", json!("secret")), stored("team.x", json!(1)), stored("team", json!({"y": 2}))];
-        let full =
-            Arc::new(StoreSnapshot::default().with(StoreKind::Environ, environs.into_iter().collect()));
-        let (made, reach) = (NarrowedStore::default(), team());
+        let full = Arc::new(
+            StoreSnapshot::default().with_documents(StoreKind::Environ, environs.into_iter().collect()),
+        );
+        let (made, reach) = (StoreReachCache::default(), team());
         let narrow = made.narrow_for(&full, &reach);
         assert_eq!(*narrow.tree, json!({"team": {"x": 1}}));
         assert!(Arc::ptr_eq(&narrow, &made.narrow_for(&full, &reach)), "it is made once");
@@ -282,7 +283,7 @@ mod tests {
             [vec!["prompts/inner".to_owned()], vec!["prompts/inner".to_owned(), "prompts".to_owned()]]
         {
             let full = Catalog::open(CatalogOptions { paths, ..CatalogOptions::new(place.path()) });
-            let catalog = full.within(&team());
+            let catalog = full.with_reach(&team());
             for name in ["Other-One/template.md", "other_one/template.md", "inner/Other-One/template.md"] {
                 for index in full.roots() {
                     let found = catalog.template(&index.root.kind, name).expect("looks");
@@ -299,10 +300,10 @@ mod tests {
 
     #[test]
     fn near_names_and_lists_know_nothing_else() {
-        let catalog = Catalog::open(CatalogOptions::new("no/such/workspace")).within(&team());
+        let catalog = Catalog::open(CatalogOptions::new("no/such/workspace")).with_reach(&team());
         assert!(catalog.list().is_empty());
         let error = catalog.choose("general_systen").expect_err("is not there");
-        assert!(error.near().is_empty() && error.hint() == Some(BOUND), "{error:?}");
+        assert!(error.near().is_empty() && error.hint() == Some(BOUND_CALLER_HINT), "{error:?}");
         assert!(catalog.candidates("general_system").is_err());
     }
 
@@ -317,7 +318,7 @@ mod tests {
             std::fs::write(root.join(file), "x").expect("written");
         }
         let options = CatalogOptions { paths: vec!["p".to_owned()], ..CatalogOptions::new(root) };
-        let catalog = Catalog::open(options).within(&team());
+        let catalog = Catalog::open(options).with_reach(&team());
         assert!(!catalog.is_own_file(&root.join("src/main.rs")));
         for file in [
             SETTINGS_FILE,

@@ -1,6 +1,6 @@
 //! What Python does not get in a workspace that the user does not trust.
 
-use hinagata_document::{Code, Diagnostic, Error};
+use hinagata_document::{Code, Diagnostic, Error, Reason};
 use hinagata_workspace::permissions_needing_trust;
 
 use super::Catalog;
@@ -11,7 +11,7 @@ use crate::{definition::Definition, source::Index};
 pub fn untrusted_error(who: &str, names: &[impl AsRef<str>]) -> Error {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     Error::new(Code::Approval, format!("the workspace is not trusted, so {who} no `{}`", names.join("`, `")))
-        .with("reason", "untrusted")
+        .with_reason(Reason::Untrusted)
         .with("withheld", names)
         .with_hint("read its code and settings, then run `hina trust`")
 }
@@ -43,5 +43,5 @@ impl Catalog {
 }
 
 fn withheld_from_hooks(definition: &Definition) -> Vec<&str> {
-    permissions_needing_trust(definition.permissions.granted().filter(|_| definition.hooks.any()))
+    permissions_needing_trust(definition.permissions.granted_names().filter(|_| definition.hooks.has_any()))
 }

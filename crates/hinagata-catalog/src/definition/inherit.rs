@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 
 use super::model::{Body, Definition};
 use super::parameter::Parameters;
@@ -26,13 +26,13 @@ impl Inherited {
     ///
     /// # Errors
     /// Code `definition` when none of them has a body.
-    pub fn with_body(&self) -> Result<&Arc<Definition>> {
+    pub fn body_definition(&self) -> Result<&Arc<Definition>> {
         std::iter::once(&self.definition)
             .chain(&self.parents)
             .find(|definition| !matches!(definition.body, Body::Inherited))
             .ok_or_else(|| {
                 Error::definition(
-                    "no_body",
+                    Reason::NoBody,
                     format!("neither `{}` nor its parents have a template", self.definition.id),
                 )
                 .with("prompt_id", self.definition.id.as_str())
@@ -72,9 +72,9 @@ pub(crate) fn inherit(
     }
     let mut parameters = defaults.clone();
     for ancestor in parents.iter().rev() {
-        parameters = parameters.overlaid(&ancestor.parameters);
+        parameters = parameters.overlaid_by(&ancestor.parameters);
     }
-    parameters = parameters.overlaid(&definition.parameters);
+    parameters = parameters.overlaid_by(&definition.parameters);
     Ok(Inherited { definition, parents, parameters })
 }
 
@@ -91,9 +91,12 @@ fn missing(definition: &Definition, child: &Definition, name: &str, error: Error
     if !matches!(error.code(), Code::NotFound | Code::Id) {
         return error;
     }
-    Error::definition("extends_not_found", format!("`{}` extends `{name}`, which does not exist", child.id))
-        .with("prompt_id", definition.id.as_str())
-        .with("extends", name)
-        .with_near(error.near().to_vec())
-        .with_source(error)
+    Error::definition(
+        Reason::ExtendsNotFound,
+        format!("`{}` extends `{name}`, which does not exist", child.id),
+    )
+    .with("prompt_id", definition.id.as_str())
+    .with("extends", name)
+    .with_near(error.near().to_vec())
+    .with_source(error)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hinagata_document::{Error, Fields, Node, Place, Result, front_matter, json, yaml};
+use hinagata_document::{Error, Fields, Node, Place, Reason, Result, front_matter, json, yaml};
 use hinagata_template::Language;
 use serde_json::Value;
 
@@ -147,7 +147,7 @@ impl Reader<'_> {
     fn read(mut self) -> Result<Definition> {
         let document = self.document()?;
         let (python, hooks) = self.python()?;
-        self.assemble(document.overlaid(python), hooks, Language::Jinja)
+        self.assemble(document.overlaid_by(python), hooks, Language::Jinja)
     }
 
     fn path(&self, name: &str) -> String {
@@ -169,7 +169,7 @@ impl Reader<'_> {
             let Some(text) = self.text(name, LARGEST_DOCUMENT)? else { continue };
             if let Some((first, _)) = found {
                 let message = format!("`{first}` and `{name}` describe the same prompt");
-                return Err(Error::definition("two_documents", message)
+                return Err(Error::definition(Reason::TwoDocuments, message)
                     .with_hint(format!("remove `{first}` or `{name}`")));
             }
             let file = self.path(name);
@@ -200,7 +200,7 @@ impl Reader<'_> {
         let mut draft = constant("METADATA").map(|node| draft::read(&mut fields, node)).unwrap_or_default();
         if let Some(node) = constant("VARIABLES") {
             draft.parameters =
-                draft.parameters.overlaid(&declarations::variables(&mut fields, "VARIABLES", node));
+                draft.parameters.overlaid_by(&declarations::variables(&mut fields, "VARIABLES", node));
         }
         if let Some(node) = constant("PERMISSIONS") {
             draft.permissions = Some(draft::permissions(&mut fields, node));
@@ -252,7 +252,7 @@ impl Reader<'_> {
         if let Some(Some((name, place))) = draft.template.clone() {
             let Some(text) = self.text(&name, LARGEST_TEMPLATE)? else {
                 return Err(Error::definition(
-                    "template_missing",
+                    Reason::TemplateMissing,
                     format!("there is no template file `{name}` beside the prompt"),
                 )
                 .with("template", name.as_str())
@@ -274,7 +274,7 @@ impl Reader<'_> {
         match (extends, hooks.is_computed("METADATA")) {
             (_, true) => Ok(Body::NeedsLoading),
             (true, _) => Ok(Body::Inherited),
-            _ => Err(Error::definition("no_body", format!("the prompt `{}` has nothing to render", self.id))
+            _ => Err(Error::definition(Reason::NoBody, format!("the prompt `{}` has nothing to render", self.id))
                 .with_hint("add a template.md, a module.yaml, a TEMPLATE, `messages`, or the parent whose template it takes in `extends`")),
         }
     }
@@ -286,7 +286,7 @@ impl Reader<'_> {
             let Some(text) = self.text(name, LARGEST_DOCUMENT)? else { continue };
             if let Some((first, _)) = found {
                 let message = format!("`{first}` and `{name}` describe the same module");
-                return Err(Error::definition("two_documents", message)
+                return Err(Error::definition(Reason::TwoDocuments, message)
                     .with_hint(format!("remove `{first}` or `{name}`")));
             }
             found = Some((name, text));
@@ -294,11 +294,11 @@ impl Reader<'_> {
         let Some((name, text)) = found else { return Ok(None) };
         let shown = (self.path(name), text);
         let (below, body) = module::read(name, &shown, self)?;
-        *draft = below.overlaid(std::mem::take(draft));
-        draft.parameters = body.context.overlaid(&draft.parameters);
+        *draft = below.overlaid_by(std::mem::take(draft));
+        draft.parameters = body.context.overlaid_by(&draft.parameters);
         // What a parent declares is only known where prompts are put together.
         if draft.extends.as_ref().is_none_or(Option::is_none) {
-            body.check_paths(&module::Reach { parameters: &draft.parameters, others: Vec::new() })?;
+            body.check_paths(&module::KnownNames { parameters: &draft.parameters, others: Vec::new() })?;
         }
         Ok(Some(Body::Module(Arc::new(body))))
     }
@@ -316,7 +316,7 @@ impl Reader<'_> {
             }
             below.warnings = fields.take_warnings();
             fields.finish()?;
-            *draft = below.overlaid(std::mem::take(draft));
+            *draft = below.overlaid_by(std::mem::take(draft));
         }
         let engine = draft.engine.unwrap_or_else(|| Language::from_file_name(name));
         Ok(match draft.body.take() {

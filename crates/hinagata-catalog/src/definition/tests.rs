@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hinagata_document::{Error, Result};
+use hinagata_document::{Error, Reason, Result};
 use serde_json::json;
 
 use super::*;
@@ -46,7 +46,7 @@ fn a_template_alone_is_a_prompt() {
         ("Hello {{ name }}\n", Language::Jinja, 1)
     );
     assert_eq!(text(&found).file, "prompts/A-Prompt/template.md");
-    assert!(found.parameters.is_empty() && !found.hooks.any());
+    assert!(found.parameters.is_empty() && !found.hooks.has_any());
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn python_is_read_without_running_it() {
         found.parameters.get("d").map(|d| (d.origin.clone(), d.from.clone())),
         Some((Origin::System, Some("date".into())))
     );
-    assert_eq!(found.permissions.granted().collect::<Vec<_>>(), ["read_file"]);
+    assert_eq!(found.permissions.granted_names().collect::<Vec<_>>(), ["read_file"]);
     assert_eq!(found.limits.max_execution_time.and_then(|time| time.as_f64()), Some(1.5));
     assert_eq!((found.hooks.pre_render, found.hooks.post_render), (Some(Hook::Async), None));
     assert!(found.hooks.source.is_some() && found.hooks.needs_loading.is_empty());
@@ -163,7 +163,7 @@ fn no_template_and_a_parent_is_the_parents_body() {
     ]);
     assert!(matches!(found.body, Body::Inherited));
     let error = failure(&[("prompt.py", "METADATA = {'template': None}\n"), ("template.md", "ignored")]);
-    assert_eq!(error.reason(), Some("no_body"));
+    assert_eq!(error.reason(), Some(Reason::NoBody));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use hinagata_document::{Code, Digest, Error, Result};
+use hinagata_document::{Code, Digest, Error, Reason, Result};
 use hinagata_workspace::{Directory, Stamp};
 
 use super::{
@@ -41,7 +41,7 @@ impl ApprovedCopy {
 
     /// The bytes of the approved file at `path`, compared with their hash, and the state of the file.
     pub(super) fn read(&self, path: &str, approved: &Digest, largest: u64) -> Result<(Vec<u8>, Stamp)> {
-        let read = self.directory.bytes(path, largest).map_err(|error| match error.reason() {
+        let read = self.directory.read_with_stamp(path, largest).map_err(|error| match error.reason() {
             // It was approved as large as it is.
             Some("size") => error,
             _ => self.hides(path).with_source(error),
@@ -87,7 +87,7 @@ impl ApprovedCopy {
 
 fn broken(pack: &PackId, what: &str) -> Error {
     Error::new(Code::Approval, format!("the approved copy of the pack `{pack}` {what}"))
-        .with("reason", "copy")
+        .with_reason(Reason::Copy)
         .with("pack_id", pack.as_str())
         .with_hint(format!(
             "look at the pack with `hina pack show {pack}`; `hina pack approve {pack}` makes a new copy"

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use hinagata_document::{Code, Digest, Error, Result, Sha256Digester};
+use hinagata_document::{Code, Digest, Error, Reason, Result, Sha256Digester};
 use hinagata_workspace::{
     Directory,
     layout::PACKS,
@@ -16,7 +16,7 @@ use hinagata_workspace::{
 
 use super::{
     Manifest,
-    files::{PackLimits, Refused, Walked, walk},
+    files::{PackLimits, Refused, Walked, walk_pack},
 };
 use crate::PackId;
 
@@ -46,7 +46,8 @@ impl Copy {
             }
             files.insert(path, Digest::sha256(&bytes));
         }
-        let no_manifest = || Error::definition("no_manifest", format!("the pack `{pack}` has no pack.json"));
+        let no_manifest =
+            || Error::definition(Reason::NoManifest, format!("the pack `{pack}` has no pack.json"));
         Ok(Self { content: content(&files), files, manifest: manifest.ok_or_else(no_manifest)? })
     }
 }
@@ -54,7 +55,7 @@ impl Copy {
 fn read_manifest(pack: &PackId, bytes: &[u8]) -> Result<Manifest> {
     let file = format!("{PACKS}/{pack}/pack.json");
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        Error::definition("encoding", "`pack.json` is no UTF-8 text")
+        Error::definition(Reason::Encoding, "`pack.json` is no UTF-8 text")
             .with("file", file.as_str())
             .with_source(error)
     })?;
@@ -63,20 +64,20 @@ fn read_manifest(pack: &PackId, bytes: &[u8]) -> Result<Manifest> {
 
 /// Every file of the pack with its bytes, one after the other.
 fn read_all(directory: &Directory, pack: &PackId) -> Result<impl Iterator<Item = Result<(String, Vec<u8>)>>> {
-    let walked = walk(directory.path(), &PackLimits::DEFAULT);
+    let walked = walk_pack(directory.path(), &PackLimits::DEFAULT);
     if let Some(refused) = walked.refused.first() {
-        return Err(refusal(pack, refused));
+        return Err(refusal_error(pack, refused));
     }
     Ok(walked.files.into_keys().map(move |path| {
-        let read = directory.bytes(&path, PackLimits::DEFAULT.file)?;
-        let gone = || Error::new(Code::Store, format!("`{path}` is gone")).with("reason", "io");
+        let read = directory.read_with_stamp(&path, PackLimits::DEFAULT.file)?;
+        let gone = || Error::new(Code::Store, format!("`{path}` is gone")).with_reason(Reason::Io);
         let (bytes, _) = read.ok_or_else(gone)?;
         Ok((path, bytes))
     }))
 }
 
 /// The error for something that no pack can hold.
-pub fn refusal(pack: &PackId, refused: &Refused) -> Error {
+pub fn refusal_error(pack: &PackId, refused: &Refused) -> Error {
     let path = &refused.path;
     let limits = PackLimits::DEFAULT;
     let (message, hint) = match refused.reason {
@@ -100,16 +101,16 @@ pub fn refusal(pack: &PackId, refused: &Refused) -> Error {
         _ => (format!("`{path}` cannot be read"), "check its permissions".to_owned()),
     };
     Error::new(Code::Approval, format!("the pack `{pack}` cannot be approved: {message}"))
-        .with("reason", refused.reason)
+        .with_reason(refused.reason)
         .with("pack_id", pack.as_str())
         .with("file", path.as_str())
         .with_hint(hint)
 }
 
 /// The SHA-256 of all files that were found in `directory` together; `None` when they cannot be approved.
-pub fn content_of(directory: &Directory, walked: &Walked) -> Option<Digest> {
+pub fn content_digest(directory: &Directory, walked: &Walked) -> Option<Digest> {
     let digest = |path: &String| {
-        let (bytes, _) = directory.bytes(path, PackLimits::DEFAULT.file).ok()??;
+        let (bytes, _) = directory.read_with_stamp(path, PackLimits::DEFAULT.file).ok()??;
         Some((path.clone(), Digest::sha256(&bytes)))
     };
     let files: Option<BTreeMap<String, Digest>> = walked.files.keys().map(digest).collect();

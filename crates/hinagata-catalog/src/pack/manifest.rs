@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use hinagata_document::{Error, Fields, Node, Result, json, truncate_for_display};
+use hinagata_document::{Error, Fields, Node, Reason, Result, json, truncate_for_display};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// Largest `pack.json`, in bytes.
-pub const LARGEST: u64 = 1 << 20;
+pub const LARGEST_MANIFEST: u64 = 1 << 20;
 
 /// What a pack mainly brings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -127,8 +127,11 @@ impl Manifest {
         let node = json::parse(file, text)?;
         let mut fields = Fields::new(file, text);
         let Some(entries) = node.as_map() else {
-            return Err(Error::definition("type", format!("pack.json holds a map, not {}", node.kind()))
-                .at(fields.place(&node)));
+            return Err(Error::definition(
+                Reason::Type,
+                format!("pack.json holds a map, not {}", node.kind()),
+            )
+            .at(fields.place(&node)));
         };
         let mut manifest = Self { version: "0.0.0".to_owned(), ..Self::default() };
         for (key, value) in entries {

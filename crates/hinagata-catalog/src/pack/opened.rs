@@ -2,13 +2,13 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hinagata_document::{Code, Diagnostic, Error, Result};
+use hinagata_document::{Code, Diagnostic, Error, Reason, Result};
 use hinagata_workspace::{
     Directory, decode_text,
     layout::{PACKS, PROMPTS},
 };
 
-use super::{Approval, Approvals, LARGEST, Manifest, PackKind, Seal, sealed_tree::SealedTree};
+use super::{Approval, Approvals, LARGEST_MANIFEST, Manifest, PackKind, Seal, sealed_tree::SealedTree};
 use crate::{
     PackId,
     source::{Entry, FileTree, Index, NoFiles},
@@ -83,9 +83,9 @@ impl Pack {
     pub(crate) fn manifest(&self) -> Result<Arc<Manifest>> {
         let read = || {
             let file = format!("{}/pack.json", self.path());
-            let Some(text) = self.read("pack.json", LARGEST)? else {
+            let Some(text) = self.read("pack.json", LARGEST_MANIFEST)? else {
                 return Err(Error::definition(
-                    "no_manifest",
+                    Reason::NoManifest,
                     format!("the pack `{}` has no pack.json", self.id),
                 ));
             };
@@ -119,7 +119,7 @@ impl Pack {
         let mut all: Vec<Diagnostic> = self.unused().into_iter().collect();
         all.extend(self.problems());
         if let Ok(manifest) = self.manifest() {
-            all.extend(self.label_differs(&manifest));
+            all.extend(self.label_mismatch(&manifest));
             all.extend(manifest.warnings.iter().map(|one| Diagnostic::warning(self.path(), one.clone())));
         }
         all
@@ -153,24 +153,25 @@ impl Pack {
             ),
         };
         let error = Error::new(Code::Approval, message)
-            .with("reason", state.as_str())
+            .with_reason(state.as_str())
             .with("pack_id", pack.as_str())
             .with_hint(hint);
         Some(Diagnostic::warning(self.path(), error))
     }
 
     /// A finding when it gives itself another name than its directory has.
-    pub fn label_differs(&self, manifest: &Manifest) -> Option<Diagnostic> {
+    pub fn label_mismatch(&self, manifest: &Manifest) -> Option<Diagnostic> {
         let label = manifest.label.as_deref().filter(|label| *label != self.id.as_str())?;
-        let error = Error::definition("pack_id", format!("the pack in `{}` calls itself `{label}`", self.id))
-            .with_hint("the name of the directory counts; make both the same");
+        let error =
+            Error::definition(Reason::PackId, format!("the pack in `{}` calls itself `{label}`", self.id))
+                .with_hint("the name of the directory counts; make both the same");
         Some(Diagnostic::warning(self.path(), error))
     }
 }
 
 impl PackKind {
     /// The kind of a pack that does not say it, by what it holds.
-    pub fn derived(has_agents: bool, prompts: Option<&Index>) -> Self {
+    pub fn from_contents(has_agents: bool, prompts: Option<&Index>) -> Self {
         let is_system =
             |entry: &Arc<Entry>| entry.definition().is_ok_and(|found| found.metadata.kind == "system");
         let mut entries = prompts.into_iter().flat_map(Index::iter).peekable();

@@ -19,7 +19,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use hinagata_document::{Code, Digest, Error, Result};
+use hinagata_document::{Code, Digest, Error, Reason, Result};
 use hinagata_workspace::{
     Directory, Stamp, format_utc,
     layout::STAMPS_FILE,
@@ -104,7 +104,7 @@ pub struct PackState {
 impl PackState {
     /// What is remembered of `pack` in a workspace.
     pub fn new(workspace: &WorkspaceState, pack: &PackId) -> Self {
-        let directory = workspace.directory.join("packs").join(state::key(pack.as_str().as_bytes()));
+        let directory = workspace.directory.join("packs").join(state::hash_key(pack.as_str().as_bytes()));
         Self { workspace: workspace.clone(), pack: pack.clone(), directory }
     }
 
@@ -177,7 +177,7 @@ impl PackState {
                 Code::Approval,
                 format!("the pack `{}` is not what was looked at", self.pack),
             )
-            .with("reason", "modified")
+            .with_reason(Reason::Modified)
             .with("pack_id", self.pack.as_str())
             .with_hint(format!("look at it again with `hina pack show {}`", self.pack)));
         }
@@ -208,7 +208,7 @@ impl PackState {
     }
 
     /// Takes a rejection back: what was rejected is not there any more.
-    pub fn reconsider(&self) -> Result<()> {
+    pub fn clear_rejection(&self) -> Result<()> {
         if self.decisions()?.rejected.is_none() {
             return Ok(());
         }
@@ -263,7 +263,7 @@ impl PackState {
 
     /// How the names of its copies start.
     fn copy_prefix(&self) -> String {
-        format!("{}-", state::key(self.pack.as_str().as_bytes()))
+        format!("{}-", state::hash_key(self.pack.as_str().as_bytes()))
     }
 
     fn copy_of(&self, record: &Record) -> PathBuf {
@@ -311,7 +311,7 @@ mod tests {
         fs::write(root.join("pack.json"), r#"{"version": "2"}"#).expect("written");
         fs::write(root.join("a.md"), "a").expect("written");
         let directory = Directory::open(&root).expect("opens").expect("is there");
-        let state = StateDir::at(place.path().join("state"));
+        let state = StateDir::from_path(place.path().join("state"));
         let state = PackState::new(&state.workspace(place.path()), &PackId::new("p"));
         (place, directory, state)
     }

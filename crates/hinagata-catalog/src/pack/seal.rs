@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use hinagata_document::{Code, Digest, Error, Result};
+use hinagata_document::{Code, Digest, Error, Reason, Result};
 use hinagata_workspace::{Directory, Stamp};
 
 use super::{
@@ -211,7 +211,7 @@ impl Seal {
 
     fn pending(&self) -> Error {
         Error::new(Code::Approval, format!("the approval of the pack `{}` was taken back", self.pack))
-            .with("reason", "pending")
+            .with_reason(Reason::Pending)
             .with("pack_id", self.pack.as_str())
             .with_hint(format!("`hina pack approve {}` approves it again", self.pack))
     }
@@ -219,7 +219,7 @@ impl Seal {
     fn modified(&self, path: &str) -> Error {
         let pack = &self.pack;
         Error::new(Code::Approval, format!("`{path}` of the pack `{pack}` is not what was approved"))
-            .with("reason", "modified")
+            .with_reason(Reason::Modified)
             .with("pack_id", pack.as_str())
             .with("file", path)
             .with_hint(format!("see what changed with `hina pack verify {pack}`, then approve it again"))

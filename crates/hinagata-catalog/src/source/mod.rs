@@ -6,7 +6,7 @@ mod tree;
 
 use std::sync::Arc;
 
-use hinagata_document::{Diagnostic, Error, Result};
+use hinagata_document::{Reason, Diagnostic, Error, Result};
 use hinagata_workspace::{LinkTarget, layout::PARTIALS};
 
 pub use entry::Entry;
@@ -72,7 +72,7 @@ impl Index {
             if name.starts_with('.') || name == PARTIALS || name == "__pycache__" {
                 continue;
             }
-            let Some(id) = PromptId::of_directory(&name) else {
+            let Some(id) = PromptId::from_directory_name(&name) else {
                 index.unnamed.push(name);
                 continue;
             };
@@ -94,7 +94,7 @@ impl Index {
             |before| Arc::clone(&before.root),
         );
         let entry = |prompt: &StorePrompt| {
-            let same = |entry: &&Arc<Entry>| entry.stored().is_some_and(|known| known.is_same(prompt));
+            let same = |entry: &&Arc<Entry>| entry.store_prompt().is_some_and(|known| known.is_same(prompt));
             let known = before.and_then(|before| before.of_id(&prompt.id).iter().find(same));
             known.cloned().unwrap_or_else(|| Arc::new(Entry::of_store(prompt.clone(), Arc::clone(&root))))
         };
@@ -129,14 +129,14 @@ impl Index {
             return self.entries.iter().find(|entry| entry.source() == source);
         }
         let name = source.strip_prefix(self.root.prefix.as_str())?.strip_prefix('/')?;
-        self.entry_of(&PromptId::of_directory(name)?, name).filter(|entry| entry.is_prompt())
+        self.entry_of(&PromptId::from_directory_name(name)?, name).filter(|entry| entry.is_prompt())
     }
 
     /// The links with this id that cannot be followed.
     pub(crate) fn left_out_of<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Diagnostic> {
         self.left_out.iter().filter(move |found| {
             let name = found.source.rsplit('/').next().unwrap_or_default();
-            PromptId::of_directory(name).is_some_and(|found| found == *id)
+            PromptId::from_directory_name(name).is_some_and(|found| found == *id)
         })
     }
 }
@@ -150,7 +150,7 @@ fn left_out(prefix: &str, name: &str, leads: LinkTarget) -> Diagnostic {
         LinkTarget::Unreadable(_) => "cannot be followed".to_owned(),
     };
     let message = format!("`{source}` is left out, because it is a link that {leads_to}");
-    let error = Error::definition("link", message)
+    let error = Error::definition(Reason::Link, message)
         .with("file", source.as_str())
         .with_hint("replace the link by what it leads to, or name the place of it in `catalog.paths`");
     let error = match leads {

@@ -1,6 +1,6 @@
 //! Changes of the store, and whether they may be made.
 
-use hinagata_document::{Error, Result};
+use hinagata_document::{Error, Reason, Result};
 use hinagata_template::{Options, Template};
 use hinagata_value::{Closure, Functions, Limits, Value as Data};
 use serde_json::Value;
@@ -52,9 +52,11 @@ pub fn check_change(change: &StoreChange) -> Result<()> {
 /// Reads the prompts of a document as they would be read from the store.
 fn check_prompts(kind: StoreKind, id: &str, value: &Value) -> Result<()> {
     let alone = StoredMap::from([(id.into(), Stored::new(id, value.clone()))]);
-    let found = StorePrompts::from_snapshot(&StoreSnapshot::default().with(kind, alone));
+    let found = StorePrompts::from_snapshot(&StoreSnapshot::default().with_documents(kind, alone));
     // What an extension lacks of its surroundings may come later; what it is itself does not change.
-    let own = |error: &Error| !matches!(error.reason(), Some("dependence" | "engines" | "extension_type"));
+    let own = |error: &Error| {
+        !matches!(error.reason(), Some(Reason::Dependence | Reason::Engines | Reason::ExtensionType))
+    };
     if let Some(problem) = found.diagnostics.into_iter().map(|found| found.error).find(own) {
         return Err(problem);
     }

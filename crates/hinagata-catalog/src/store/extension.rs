@@ -1,6 +1,6 @@
 //! Extensions: documents of the store that contribute prompts.
 
-use hinagata_document::{Code, Error};
+use hinagata_document::{Code, Error, Reason};
 use semver::Version;
 use serde_json::Value;
 
@@ -33,7 +33,7 @@ impl<'a> Extension<'a> {
     /// Code `definition` when it is none.
     pub(super) fn read(document: &'a Value) -> Result<Self, Error> {
         let wrong = |message: &str, hint: &str| {
-            Error::definition("extension", message.to_owned()).with_hint(hint.to_owned())
+            Error::definition(Reason::Extension, message.to_owned()).with_hint(hint.to_owned())
         };
         if !document.is_object() {
             return Err(wrong("an extension is a map", "`hina store set extensions` checks what it writes"));
@@ -79,7 +79,7 @@ impl<'a> Extension<'a> {
         (kind != "prompt").then(|| {
             let message =
                 format!("extensions of type `{kind}` contribute no prompts; `{}` is kept", self.name);
-            Error::definition("extension_type", message).with("extensionType", kind)
+            Error::definition(Reason::ExtensionType, message).with("extensionType", kind)
         })
     }
 
@@ -88,7 +88,7 @@ impl<'a> Extension<'a> {
         let text = |key: &str| engines.get(key).and_then(Value::as_str);
         let (name, range) = (text("name")?, text("version").unwrap_or("*"));
         let refused = |message: String| {
-            Error::definition("engines", message)
+            Error::definition(Reason::Engines, message)
                 .with("engine", name)
                 .with("range", range)
                 .with_hint(format!("`engines.name` is `{OWN_ENGINE}` or `{}`", ORIGINAL_ENGINE.0))
@@ -113,7 +113,8 @@ impl<'a> Extension<'a> {
         let range = text("version").unwrap_or("*");
         let problem = unmet(name, range, others)?;
         let message = format!("`{}` needs the extension `{name}` {range}: {problem}", self.name);
-        let error = Error::new(Code::NotFound, message).with("reason", "dependence").with("dependence", name);
+        let error =
+            Error::new(Code::NotFound, message).with_reason(Reason::Dependence).with("dependence", name);
         Some(match text("failStrategy") {
             Some("ignore") => Finding::Warns(error),
             _ => Finding::Hides(

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use hinagata_document::{Diagnostic, Error, Result};
+use hinagata_document::{Diagnostic, Error, Reason, Result};
 use hinagata_template::Language;
 use serde_json::Value;
 
@@ -214,7 +214,10 @@ fn name_templates(body: &mut Body, source: &str) {
 fn contributed(extension: &str, place: usize, document: &Value) -> Result<(PromptId, String)> {
     let name = document.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| {
-        Error::definition("extension", format!("contributes.prompts[{place}] of `{extension}` has no `name`"))
+        Error::definition(
+            Reason::Extension,
+            format!("contributes.prompts[{place}] of `{extension}` has no `name`"),
+        )
     })?;
     let full = format!("{extension}.{name}");
     Ok((PromptId::new(&full)?, full))

@@ -3,7 +3,7 @@
 use crate::support::{KEY, chat, llm, llm_with};
 use fake_provider::{ANSWER, FakeProvider, Reply};
 use hinagata::{
-    Code, Content, Message,
+    Code, Content, Message, Reason,
     ports::{Model as _, ModelRequest},
 };
 use hinagata_llm::ProviderFailure;
@@ -195,7 +195,7 @@ async fn nobody_there_is_tried_three_times() {
     let llm = llm(&provider);
     drop(provider);
     let error = chat(&llm, "m", json!({})).await.expect_err("nobody is there");
-    assert_eq!((error.code(), error.reason()), (Code::Model, Some("connect")));
+    assert_eq!((error.code(), error.reason()), (Code::Model, Some(Reason::Connect)));
     assert_eq!(error.details()["attempts"], 3);
     assert!(error.hint().expect("has one").contains("OPENAI_BASE_URL"), "{error:?}");
 }
@@ -205,7 +205,7 @@ async fn an_answer_that_breaks_off_is_not_asked_for_again() {
     let provider = FakeProvider::start();
     provider.reply(Reply::BreakOff(vec!["{\"id\":".to_owned()]));
     let error = chat(&llm(&provider), "m", json!({})).await.expect_err("breaks off");
-    assert_eq!((error.code(), error.reason()), (Code::Model, Some("stream")));
+    assert_eq!((error.code(), error.reason()), (Code::Model, Some(Reason::Stream)));
     assert_eq!(provider.received().len(), 1);
 }
 
@@ -220,7 +220,7 @@ async fn an_answer_is_passed_on_byte_by_byte_whatever_it_is() {
     assert_eq!(answer.text().expect("has none"), "");
     let rubbish = chat(&llm, "m", json!({})).await.expect("answers");
     assert_eq!(&rubbish.raw()[..], b"  rubbish ");
-    assert_eq!(rubbish.text().expect_err("is no answer").reason(), Some("answer"));
+    assert_eq!(rubbish.text().expect_err("is no answer").reason(), Some(Reason::Answer));
     provider.reply(Reply::Json(json!([])));
     let other = chat(&llm, "claude-x", json!({})).await.expect("answers");
     assert_eq!(other.to_openai().expect_err("is no answer").code(), Code::Model);
@@ -230,11 +230,11 @@ async fn an_answer_is_passed_on_byte_by_byte_whatever_it_is() {
 async fn an_answer_has_a_size_and_a_time() {
     let provider = FakeProvider::start();
     let small = llm_with(&provider, &["llm.max_answer=10"]);
-    assert_eq!(chat(&small, "m", json!({})).await.expect_err("is long").reason(), Some("size"));
+    assert_eq!(chat(&small, "m", json!({})).await.expect_err("is long").reason(), Some(Reason::Size));
     let hasty = llm_with(&provider, &["llm.timeout=1ms"]);
     provider.reply(Reply::Silence);
     let error = chat(&hasty, "m", json!({})).await.expect_err("does not come");
-    assert_eq!((error.code(), error.reason()), (Code::Model, Some("timeout")));
+    assert_eq!((error.code(), error.reason()), (Code::Model, Some(Reason::Timeout)));
 }
 
 #[tokio::test]
@@ -244,9 +244,9 @@ async fn a_call_that_nobody_waits_for_ends() {
     let llm = llm(&provider);
     tokio::select! {
         _ = chat(&llm, "m", json!({})) => panic!("it never answers"),
-        () = provider.has_received(1) => {}
+        () = provider.wait_for_requests(1) => {}
     }
-    provider.left().await;
+    provider.wait_for_disconnect().await;
 }
 
 #[tokio::test]

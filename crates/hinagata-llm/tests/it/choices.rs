@@ -1,7 +1,7 @@
 //! Which model a name stands for, and what settings may say about models.
 
 use hinagata::{
-    Code, Settings,
+    Code, Reason, Settings,
     settings::{SettingsFile, SettingsSources},
 };
 use hinagata_llm::Llm;
@@ -28,7 +28,10 @@ fn the_call_decides_then_the_prompt_then_the_settings() {
         .expect("is fine")
         .choose_model(None, None)
         .expect_err("no model");
-    assert_eq!((error.code(), error.http_status(), error.reason()), (Code::Validation, 400, Some("model")));
+    assert_eq!(
+        (error.code(), error.http_status(), error.reason()),
+        (Code::Validation, 400, Some(Reason::Model))
+    );
 }
 
 #[test]

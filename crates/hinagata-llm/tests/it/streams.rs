@@ -3,7 +3,7 @@
 use crate::support::{llm, stream};
 use fake_provider::{ANSWER, FakeProvider, Reply};
 use futures_util::StreamExt as _;
-use hinagata::{Code, Result};
+use hinagata::{Code, Reason, Result};
 use hinagata_llm::AnswerStream;
 use serde_json::{Value, json};
 
@@ -120,7 +120,7 @@ async fn a_stream_that_breaks_off_ends_with_an_error_and_is_not_tried_again() {
         let (text, error) = all(stream(&llm(&provider), model, json!({})).await.expect("begins")).await;
         assert!(text.contains("data: ") && !text.contains("[DONE]"), "{text}");
         let error = error.expect("breaks off");
-        assert_eq!((error.code(), error.reason()), (Code::Model, Some("stream")));
+        assert_eq!((error.code(), error.reason()), (Code::Model, Some(Reason::Stream)));
         assert_eq!(provider.received().len(), 1);
     }
 }
@@ -170,7 +170,7 @@ async fn a_stream_that_is_dropped_ends_the_call() {
         let mut answer = stream(&llm(&provider), model, json!({})).await.expect("begins");
         answer.next().await.expect("there is one").expect("is fine");
         drop(answer);
-        provider.left().await;
+        provider.wait_for_disconnect().await;
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use flate2::read::MultiGzDecoder;
 use hinagata_catalog::pack::PackLimits;
-use hinagata_document::{Error, Result};
+use hinagata_document::{Error, Reason, Result};
 use hinagata_workspace::write::io_error;
 use tar::EntryType;
 use zip::{
@@ -29,10 +29,14 @@ pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits
     let mut file = File::open(source).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(refused("archive", "", "it is neither a file nor a directory"));
+        return Err(refused(Reason::Archive, "", "it is neither a file nor a directory"));
     }
     if metadata.len() > limits.archive {
-        return Err(refused("size", "", format!("the archive has more than {} KiB", limits.archive >> 10)));
+        return Err(refused(
+            Reason::Size,
+            "",
+            format!("the archive has more than {} KiB", limits.archive >> 10),
+        ));
     }
     // What a file is called says nothing about what it is.
     let mut magic = [0; 4];
@@ -42,7 +46,7 @@ pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits
         [0x1f, 0x8b, ..] => unpack_tar(BufReader::new(file), unpacker, limits),
         [b'P', b'K', ..] => unpack_zip(BufReader::new(file), unpacker, limits),
         _ => Err(Error::definition(
-            "archive",
+            Reason::Archive,
             "the pack cannot be installed: it is no archive that can be read",
         )
         .with("path", source.display().to_string())
@@ -79,9 +83,11 @@ fn unpack_tar(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimit
             // A comment of the program that made the archive.
             EntryType::XGlobalHeader => {}
             EntryType::Symlink | EntryType::Link => {
-                return Err(refused("link", &name, format!("`{name}` is a link")));
+                return Err(refused(Reason::Link, &name, format!("`{name}` is a link")));
             }
-            _ => return Err(refused("special", &name, format!("`{name}` is no file and no directory"))),
+            _ => {
+                return Err(refused(Reason::Special, &name, format!("`{name}` is no file and no directory")));
+            }
         }
     }
     // To the end, so that what was cut off or damaged is noticed.
@@ -95,7 +101,7 @@ fn unpack_zip(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimit
     let opened = ZipIterable::try_new(file, config).map_err(broken_zip)?;
     let mut archive = opened.enforce_header_consistency(true);
     if archive.len() > limits.entries {
-        return Err(refused("count", "", format!("it has more than {} files", limits.entries)));
+        return Err(refused(Reason::Count, "", format!("it has more than {} files", limits.entries)));
     }
     let files = archive.files().map_err(broken_zip)?;
     while let Some(entry) = files.next() {
@@ -120,21 +126,23 @@ fn check_zip_entry(name: &str, entry: &ZipFileEntry<'_>) -> Result<()> {
     let kind = entry.unix_mode().map_or(0, |mode| mode & KIND);
     match kind {
         0 | 0o100_000 | 0o040_000 => {}
-        0o120_000 => return Err(refused("link", name, format!("`{name}` is a link"))),
-        _ => return Err(refused("special", name, format!("`{name}` is no file and no directory"))),
+        0o120_000 => return Err(refused(Reason::Link, name, format!("`{name}` is a link"))),
+        _ => return Err(refused(Reason::Special, name, format!("`{name}` is no file and no directory"))),
     }
     if entry.encrypted() {
-        return Err(refused("archive", name, format!("`{name}` is encrypted")));
+        return Err(refused(Reason::Archive, name, format!("`{name}` is encrypted")));
     }
     match entry.compression() {
         CompressionMethod::Stored | CompressionMethod::Deflated => Ok(()),
-        other => Err(refused("archive", name, format!("`{name}` is packed with {other}, which is not read"))),
+        other => {
+            Err(refused(Reason::Archive, name, format!("`{name}` is packed with {other}, which is not read")))
+        }
     }
 }
 
 fn no_text(name: &[u8]) -> Error {
     let shown = String::from_utf8_lossy(name).into_owned();
-    refused("name", &shown, format!("the name `{}` is no UTF-8 text", shown.escape_debug()))
+    refused(Reason::Name, &shown, format!("the name `{}` is no UTF-8 text", shown.escape_debug()))
 }
 
 fn broken_zip(error: ZipError) -> Error {
@@ -160,7 +168,7 @@ impl<R: Read> Read for Counted<R> {
 
 fn broken_or_too_large(error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::FileTooLarge => refused("size", "", "it unpacks to too much").with_source(error),
+        io::ErrorKind::FileTooLarge => refused(Reason::Size, "", "it unpacks to too much").with_source(error),
         _ => broken(error),
     }
 }

@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use hinagata_document::Result;
+use hinagata_document::{Reason, Result};
 use hinagata_workspace::write::{Readers, io_error, refuse_links};
 
 use super::unpack::{Unpacker, refused};
@@ -26,7 +26,7 @@ pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 let shown = name.to_string_lossy();
-                return Err(refused("name", &shown, format!("`{shown}` is no text")));
+                return Err(refused(Reason::Name, &shown, format!("`{shown}` is no text")));
             };
             let inner = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
             let kind = entry.file_type().map_err(unreadable)?;

@@ -17,7 +17,7 @@ use hinagata_catalog::{
     Manifest, PackId,
     pack::{self, PackLimits},
 };
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Reason, Code, Error, Result};
 use hinagata_workspace::{
     Directory,
     layout::PACKS,
@@ -84,7 +84,7 @@ impl Packs {
         drop(writer);
         let (id, replaced) = installed?;
         cleared?;
-        self.state_of(&id).reconsider()?;
+        self.state_of(&id).clear_rejection()?;
         self.catalog = self.catalog.reload();
         Ok(Installed { pack: self.show(id.as_str())?, replaced })
     }
@@ -103,7 +103,7 @@ impl Packs {
         let before = fs::symlink_metadata(&place).is_ok();
         if before && !options.replace {
             return Err(Error::new(Code::Conflict, format!("there is a pack `{id}` already"))
-                .with("reason", "installed")
+                .with_reason(Reason::Installed)
                 .with("pack_id", id.as_str())
                 .with_hint(
                     "replace it with `--replace`: unless all of it is the same, it has to be approved again",
@@ -127,7 +127,7 @@ fn unpack(source: &Path, coming: &Path, limits: &PackLimits) -> Result<()> {
         _ => io_error("read", source, error),
     })?;
     if metadata.is_dir() && real_path(coming).starts_with(real_path(source)) {
-        return Err(Error::definition("outside", format!("{} holds the workspace", source.display()))
+        return Err(Error::definition(Reason::Outside, format!("{} holds the workspace", source.display()))
             .with_hint("name the directory of the pack"));
     }
     let mut unpacker = Unpacker::new(coming, limits)?;
@@ -145,7 +145,7 @@ fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -
 #[cfg(not(feature = "archives"))]
 fn unpack_archive(source: &Path, _unpacker: &mut Unpacker, _limits: &PackLimits) -> Result<()> {
     Err(Error::definition(
-        "archive",
+        Reason::Archive,
         format!("{} is no directory, and this build reads no archives", source.display()),
     )
     .with_hint("unpack it, then install the directory"))
@@ -219,15 +219,15 @@ fn top_of(directory: &Path) -> Result<PathBuf> {
         .map_err(|error| io_error("read", directory, error))?;
     match entries.as_slice() {
         [only] if only.join("pack.json").is_file() => Ok(only.clone()),
-        _ => Err(Error::definition("no_manifest", "it is no pack: there is no pack.json at its top")
+        _ => Err(Error::definition(Reason::NoManifest, "it is no pack: there is no pack.json at its top")
             .with_hint("a pack has its pack.json at the top, or in the only directory at the top")),
     }
 }
 
 fn manifest(directory: &Path) -> Result<Manifest> {
-    let missing = || Error::definition("no_manifest", "it is no pack: there is no pack.json");
+    let missing = || Error::definition(Reason::NoManifest, "it is no pack: there is no pack.json");
     let opened = Directory::open(directory)?.ok_or_else(missing)?;
-    let read = opened.read("pack.json", pack::LARGEST)?.ok_or_else(missing)?;
+    let read = opened.read("pack.json", pack::LARGEST_MANIFEST)?.ok_or_else(missing)?;
     Manifest::parse("pack.json", &read.text).map_err(|error| match error.hint() {
         Some(_) => error,
         None => error.with_hint("ask whoever made the pack for a proper one"),
@@ -236,7 +236,7 @@ fn manifest(directory: &Path) -> Result<Manifest> {
 
 fn checked_id(manifest: &Manifest) -> Result<PackId> {
     let Some(label) = &manifest.label else {
-        return Err(Error::definition("pack_id", "pack.json has no `pack_id`")
+        return Err(Error::definition(Reason::PackId, "pack.json has no `pack_id`")
             .with_hint("give it one, such as \"pack_id\": \"git_toolkit\""));
     };
     check_name(label).map(|()| PackId::new(label))
@@ -253,7 +253,7 @@ fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     let shown: String = name.chars().take(64).collect();
-    Err(Error::definition("pack_id", format!("`{}` cannot be the name of a pack", shown.escape_debug()))
+    Err(Error::definition(Reason::PackId, format!("`{}` cannot be the name of a pack", shown.escape_debug()))
         .with_hint("use letters, digits, `_`, `-` and `.`, at most 64, and start with a letter or a digit"))
 }
 
@@ -317,7 +317,7 @@ mod tests {
             "", ".", "..", "../x", "a/b", "a\\b", ".hidden", "-x", "nul", "COM1", "lpt9.x", "a ", "a.",
             "a\nb", "a:b",
         ] {
-            assert_eq!(check_name(name).expect_err(name).reason(), Some("pack_id"));
+            assert_eq!(check_name(name).expect_err(name).reason(), Some(Reason::PackId));
         }
         assert!(check_name(&"x".repeat(64)).is_ok() && check_name(&"x".repeat(65)).is_err());
     }

@@ -10,13 +10,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata_catalog::pack::{LEFT_OUT, PackLimits};
-use hinagata_document::{Error, Result};
+use hinagata_catalog::pack::{PYTHON_CACHE, PackLimits};
+use hinagata_document::{Error, Reason, Result};
 use hinagata_workspace::write::{Readers, io_error, refuse_links};
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Directories that are not part of a pack, wherever they are: of version control, and what is never used.
-const NOT_UNPACKED: [&str; 4] = [LEFT_OUT, ".git", ".hg", ".svn"];
+const NOT_UNPACKED: [&str; 4] = [PYTHON_CACHE, ".git", ".hg", ".svn"];
 
 /// Longest path and longest name in it, in bytes.
 const PATH: usize = 1_024;
@@ -43,7 +43,9 @@ impl Unpacker {
     pub(super) fn count(&mut self) -> Result<()> {
         self.entries += 1;
         match self.entries > self.limits.entries {
-            true => Err(refused("count", "", format!("it has more than {} files", self.limits.entries))),
+            true => {
+                Err(refused(Reason::Count, "", format!("it has more than {} files", self.limits.entries)))
+            }
             false => Ok(()),
         }
     }
@@ -102,11 +104,11 @@ impl Unpacker {
             self.bytes += read as u64;
             if size > self.limits.file {
                 let message = format!("`{name}` has more than {} KiB", self.limits.file >> 10);
-                return Err(refused("size", name, message));
+                return Err(refused(Reason::Size, name, message));
             }
             if self.bytes > self.limits.total {
                 return Err(refused(
-                    "size",
+                    Reason::Size,
                     name,
                     format!("it has more than {} KiB", self.limits.total >> 10),
                 ));
@@ -128,10 +130,10 @@ impl Unpacker {
             };
             if known != part {
                 let message = format!("`{known}` and `{part}` are the same name on some systems");
-                return Err(refused("duplicate", name, message));
+                return Err(refused(Reason::Duplicate, name, message));
             }
             if !(is_directory && *known_directory) {
-                return Err(refused("duplicate", name, format!("`{part}` is in it twice")));
+                return Err(refused(Reason::Duplicate, name, format!("`{part}` is in it twice")));
             }
         }
         Ok(())
@@ -154,22 +156,22 @@ fn checked(name: &str, depth: usize) -> Result<String> {
         Err(refused(reason, &shown, format!("`{}` {what}", shown.escape_debug())))
     };
     if name.len() > PATH {
-        return wrong("name", "is too long");
+        return wrong(Reason::Name, "is too long");
     }
     if name.starts_with('/') || name.starts_with('\\') || name.as_bytes().get(1) == Some(&b':') {
-        return wrong("outside", "is an absolute path");
+        return wrong(Reason::Outside, "is an absolute path");
     }
     let name = name.strip_suffix('/').unwrap_or(name);
     // Some programs write `./` before every name.
     let name = name.strip_prefix("./").unwrap_or(name);
     if name.split(['/', '\\']).any(|part| part == "..") {
-        return wrong("outside", "leads out of the pack");
+        return wrong(Reason::Outside, "leads out of the pack");
     }
     if !name.split('/').all(is_portable) {
-        return wrong("name", "is no name that every system can hold");
+        return wrong(Reason::Name, "is no name that every system can hold");
     }
     if name.split('/').count() > depth + 1 {
-        return wrong("depth", "has too many directories around it");
+        return wrong(Reason::Depth, "has too many directories around it");
     }
     Ok(name.to_owned())
 }
@@ -199,7 +201,7 @@ pub(super) fn refused(reason: &str, file: &str, message: impl Into<String>) -> E
 
 /// The error for an archive that cannot be read to its end.
 pub(super) fn broken(error: io::Error) -> Error {
-    Error::definition("archive", "the pack cannot be installed: it is broken or not complete")
+    Error::definition(Reason::Archive, "the pack cannot be installed: it is broken or not complete")
         .with_hint("get it again: the file is damaged, or not all of it is there")
         .with_source(error)
 }

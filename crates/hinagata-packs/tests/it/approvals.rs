@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use hinagata::{Approval, Catalog, Code, PackId, Severity, source::RootKind};
+use hinagata::{Approval, Catalog, Code, PackId, Reason, Severity, source::RootKind};
 use hinagata_packs::FileChange;
 
 use crate::support::{PACK, Workspace, now};
@@ -32,7 +32,7 @@ fn nothing_of_a_pack_is_used_before_it_is_approved() {
     assert_eq!((approval(&before), used(&before)), (Approval::Pending, [false; 4]));
     let found = before.diagnostics();
     assert_eq!((found.len(), found[0].severity), (1, Severity::Warning), "{found:?}");
-    assert_eq!((found[0].error.code(), found[0].error.reason()), (Code::Approval, Some("pending")));
+    assert_eq!((found[0].error.code(), found[0].error.reason()), (Code::Approval, Some(Reason::Pending)));
     assert!(found[0].error.hint().is_some_and(|hint| hint.contains("hina pack approve p")));
     assert!(!before.candidates("own").expect("are listed")[0].approved);
 
@@ -217,7 +217,7 @@ fn what_is_added_between_the_look_and_the_reading_is_told() {
     assert_eq!(approval(&catalog), Approval::Approved);
     workspace.write("user_data/packs/p/variables/more.py", "x = 1");
     let error = catalog.pack_file(&pack(), "variables/more.py", 1_000).expect_err("nobody approved it");
-    assert_eq!((error.code(), error.reason()), (Code::Approval, Some("modified")));
+    assert_eq!((error.code(), error.reason()), (Code::Approval, Some(Reason::Modified)));
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_rejected_pack_is_not_used_until_it_is_approved() {
     assert_eq!(packs.approve("p", None, now()).expect("approves").state, Approval::Approved);
     assert_eq!(packs.reject("p", now()).expect("rejects").state, Approval::Rejected);
     assert_eq!(used(packs.catalog()), [false; 4]);
-    assert_eq!(packs.catalog().diagnostics()[0].error.reason(), Some("rejected"));
+    assert_eq!(packs.catalog().diagnostics()[0].error.reason(), Some(Reason::Rejected));
     assert!(!workspace.remembered("approval.json").exists());
     let approved = packs.approve("p", None, now()).expect("approves");
     assert_eq!((approved.state, approved.active), (Approval::Approved, true));
@@ -263,7 +263,7 @@ fn only_what_was_looked_at_is_approved() {
     let seen = packs.show("p").expect("is there").content.expect("can be approved");
     workspace.write("user_data/packs/p/variables/v.py", "import os\n");
     let error = packs.approve("p", Some(&seen), now()).expect_err("is something else");
-    assert_eq!((error.code(), error.reason()), (Code::Approval, Some("modified")));
+    assert_eq!((error.code(), error.reason()), (Code::Approval, Some(Reason::Modified)));
     assert_eq!(approval(&workspace.catalog()), Approval::Pending);
     let seen = packs.show("p").expect("is there").content;
     assert_eq!(packs.approve("p", seen.as_ref(), now()).expect("approves").state, Approval::Approved);
@@ -380,7 +380,7 @@ fn two_packs_with_one_namespace_are_told() {
     workspace.approve("q");
     let found = workspace.catalog().diagnostics();
     let error = &found[0].error;
-    assert_eq!((found.len(), error.code(), error.reason()), (1, Code::Conflict, Some("namespace")));
+    assert_eq!((found.len(), error.code(), error.reason()), (1, Code::Conflict, Some(Reason::Namespace)));
     assert_eq!(
         error.details()["candidates"],
         serde_json::json!(["user_data/packs/p/variables/v.py", "user_data/packs/q/x.py"])

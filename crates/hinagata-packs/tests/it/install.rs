@@ -12,7 +12,7 @@ use crate::support::{
     archive::{Entry, Member, gzip, tar, tar_gz, zip},
     now,
 };
-use hinagata::{Approval, Code, Error, PackLimits};
+use hinagata::{Approval, Code, Error, PackLimits, Reason};
 use hinagata_packs::{InstallOptions, Installed, Replaced};
 
 const MANIFEST: &str = r#"{"pack_id": "new", "version": "1.0.0"}"#;
@@ -147,13 +147,13 @@ fn links_and_devices_are_refused() {
         std::os::unix::fs::symlink("/etc/passwd", from.join("x")).expect("linked");
         let mut packs = workspace.packs();
         let error = packs.install(&from, &InstallOptions::default()).expect_err("is refused");
-        assert_eq!(error.reason(), Some("link"));
+        assert_eq!(error.reason(), Some(Reason::Link));
         fs::remove_file(from.join("x")).expect("removed");
         assert!(
             std::process::Command::new("mkfifo").arg(from.join("x")).status().expect("is there").success()
         );
         let error = packs.install(&from, &InstallOptions::default()).expect_err("is refused");
-        assert_eq!(error.reason(), Some("special"));
+        assert_eq!(error.reason(), Some(Reason::Special));
     }
 }
 
@@ -292,7 +292,7 @@ fn only_a_pack_is_installed() {
     let error = install(&workspace.path("nothing")).expect_err("is not there");
     assert_eq!(error.code(), Code::NotFound);
     let error = install(&workspace.root()).expect_err("holds itself");
-    assert_eq!(error.reason(), Some("outside"));
+    assert_eq!(error.reason(), Some(Reason::Outside));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn a_pack_is_replaced_only_when_asked_and_has_to_be_approved_again() {
     let second = r#"{"pack_id": "new", "version": "2.0.0"}"#;
     let bytes = tar_gz(&[("pack.json", second), ("prompts/b/template.md", "two")]);
     let error = install(&workspace, &bytes).expect_err("is there already");
-    assert_eq!((error.code(), error.reason()), (Code::Conflict, Some("installed")));
+    assert_eq!((error.code(), error.reason()), (Code::Conflict, Some(Reason::Installed)));
     assert_eq!(workspace.read("user_data/packs/new/prompts/a/template.md"), "one");
     assert_eq!(workspace.packs().list()[0].state, Approval::Approved);
     let replace = InstallOptions { replace: true, ..InstallOptions::default() };

@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 use hinagata::{
-    Code, Error, Result,
+    Code, Error, Reason, Result,
     definition::AdHocModules,
     module::{CompiledPrompt, PromptModule, TextOptions, prompt_text, tokens::TokenCount},
     ports::PortFuture,
@@ -236,7 +236,7 @@ fn nothing_to_work_on_is_an_error_before_any_call() {
     {
         let script = Script::of(&["never"]);
         let failed = run(&mut process, &script).expect("ends").expect_err("fails");
-        assert_eq!((failed.error.code(), failed.error.reason()), (Code::Validation, Some("no_chunks")));
+        assert_eq!((failed.error.code(), failed.error.reason()), (Code::Validation, Some(Reason::NoChunks)));
         assert!(script.asked().is_empty());
     }
 }
@@ -307,7 +307,7 @@ fn a_dialogue_without_messages_has_none_yet() {
 fn module_files_say_what_presets_say_with_what_a_process_knows() {
     let preset =
         json!({"module": "mine", "uses": ["preset:stream"], "sections": {"terms": ["A term of mine."]}});
-    let modules = AdHocModules::of_documents([&preset]).expect("is a module");
+    let modules = AdHocModules::from_documents([&preset]).expect("is a module");
     let mut stream = Stream::new(chunks(&["first piece", "second piece"]));
     stream.options.max_chunk = Some(1);
     // What no module declares is in nobody's way.

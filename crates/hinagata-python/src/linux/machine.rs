@@ -40,15 +40,15 @@ impl Machine {
     /// Probes the machine. This starts processes and waits for them.
     pub(crate) fn probe_machine(options: &HookOptions) -> Result<Self, Failure> {
         let interpreter = Interpreter::find_python(options.python.as_deref(), options.start_timeout)?;
-        let reactor =
-            Reactor::start_thread().map_err(|error| Failure::unavailable("start", error.to_string()))?;
+        let reactor = Reactor::start_thread()
+            .map_err(|error| Failure::unavailable(Reason::Start, error.to_string()))?;
         let report = probe_sandbox(options, Some(&interpreter), &reactor)?;
         if options.sandbox == SandboxMode::Enforce && report.tier == SandboxTier::D {
             return Err(report.to_failure());
         }
         if !interpreter.ctypes {
             let message = "this Python has no `ctypes` module, which a worker needs to confine itself";
-            return Err(Failure::unavailable("python", message)
+            return Err(Failure::unavailable(Reason::Python, message)
                 .with_hint("install the complete standard library, or use another Python"));
         }
         let signals = report.mechanisms.namespaces
@@ -94,7 +94,10 @@ pub(crate) fn probe_sandbox(
     };
     let probed = run_probe(options, &assignment, reactor).map_err(|error| {
         let program = options.launcher.program.display();
-        Failure::unavailable("start", format!("`{program}` did not report the sandbox mechanisms: {error}"))
+        Failure::unavailable(
+            Reason::Start,
+            format!("`{program}` did not report the sandbox mechanisms: {error}"),
+        )
     })?;
     Ok(build_report(options.mechanisms, &probed))
 }

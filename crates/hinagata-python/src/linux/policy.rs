@@ -131,7 +131,7 @@ impl Rulesets {
         if let Some(known) = kept.get(&key) {
             return Ok(Arc::clone(known));
         }
-        let failed = |why: String| Failure::unavailable("sandbox", format!("Landlock: {why}"));
+        let failed = |why: String| Failure::unavailable(Reason::Sandbox, format!("Landlock: {why}"));
         let made = landlock::ruleset_descriptor(&policy.rules).map_err(|error| failed(error.to_string()))?;
         let made = Arc::new(made.ok_or_else(|| failed("not supported by the kernel".to_owned()))?);
         if kept.len() >= MAX_RULESETS {

@@ -9,7 +9,7 @@ use std::{
     task::{Context, Waker},
 };
 
-use hinagata::{Digest, Error, ports::HookJob};
+use hinagata::{Digest, Error, Reason, ports::HookJob};
 use serde_json::Value;
 
 use super::{
@@ -61,8 +61,8 @@ impl Pool {
 
     /// Reports what confines Python. This starts a process and waits for it.
     pub(crate) fn sandbox_report(&self) -> Result<SandboxReport, Failure> {
-        let reactor =
-            Reactor::start_thread().map_err(|error| Failure::unavailable("start", error.to_string()))?;
+        let reactor = Reactor::start_thread()
+            .map_err(|error| Failure::unavailable(Reason::Start, error.to_string()))?;
         probe_sandbox(&self.dispatcher.options, self.dispatcher.find_interpreter().ok().as_ref(), &reactor)
     }
 
@@ -105,7 +105,7 @@ impl Pool {
         }
         let options = self.dispatcher.options.clone();
         let examined = run_blocking(move || Machine::probe_machine(&options)).await;
-        let examined = examined.map_err(|error| Failure::unavailable("start", error.to_string()))??;
+        let examined = examined.map_err(|error| Failure::unavailable(Reason::Start, error.to_string()))??;
         let machine = Arc::new(examined);
         *self.known_machine() = Some(Arc::clone(&machine));
         Ok(machine)
@@ -149,7 +149,9 @@ impl Pool {
             run_call(&mut worker, job, self.dispatcher.call_terms(job, filter_name(policy.programs))).await;
         let result = take_result(&mut worker, outcome, printed);
         match worker.start_failure() {
-            Some(why) if matches!(result, Err(Failure::Died(_))) => Err(Failure::unavailable("start", why)),
+            Some(why) if matches!(result, Err(Failure::Died(_))) => {
+                Err(Failure::unavailable(Reason::Start, why))
+            }
             _ => result,
         }
     }
@@ -207,7 +209,7 @@ impl Pool {
 
     fn launch_failure(&self, error: &io::Error) -> Failure {
         let program = self.dispatcher.options.launcher.program.display();
-        Failure::unavailable("start", format!("cannot start `{program}`: {error}"))
+        Failure::unavailable(Reason::Start, format!("cannot start `{program}`: {error}"))
     }
 
     fn launch_zygote(&self, machine: &Machine, policy: &Policy) -> Result<Arc<Zygote>, Failure> {
@@ -222,7 +224,9 @@ impl Pool {
             .dispatcher
             .run_within(self.dispatcher.options.start_timeout, poll_fn(|cx| zygote.poll_worker(cx)))
             .await;
-        worker.unwrap_or_else(|| Err(Failure::unavailable("start", "the interpreter did not start in time")))
+        worker.unwrap_or_else(|| {
+            Err(Failure::unavailable(Reason::Start, "the interpreter did not start in time"))
+        })
     }
 
     /// A worker, and an exclusive lease on its zygote.

@@ -132,7 +132,7 @@ impl Zygote {
             Ok(Forked { pid, stream, process, printed }) => {
                 self.inbox().alive.insert(pid);
                 Worker::new(Arc::clone(self), Some(pid), stream, Some(process), printed, &self.reactor)
-                    .map_err(|error| Failure::unavailable("start", error.to_string()))
+                    .map_err(|error| Failure::unavailable(Reason::Start, error.to_string()))
             }
         })
     }
@@ -213,7 +213,7 @@ impl Zygote {
             ProcessExit::Signal(signal) => format!("the interpreter was killed by signal {signal}"),
             ProcessExit::Unknown => "the interpreter exited".to_owned(),
         });
-        Failure::unavailable("start", message)
+        Failure::unavailable(Reason::Start, message)
     }
 }
 

@@ -9,7 +9,7 @@ use std::{
 };
 
 use hinagata::{
-    Code, Error, Result,
+    Code, Error, Reason, Result,
     ports::{Capabilities, HookJob, Hooks as _, ModelRequest, PortFuture, QueueTime, Secrets, Stage},
 };
 use hinagata_python::{HookOptions, HookPool, Isolation};
@@ -127,7 +127,7 @@ fn a_hook_without_a_free_worker_is_reported_as_busy() {
             ..job(PLAIN, &variables, &waited, &crate::support::Engine)
         };
         let error = block_on(pool.run(job)).expect_err("there is no worker");
-        assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("busy")));
+        assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some(Reason::Busy)));
         assert!(error.message().contains("for a free worker"), "{error}");
         assert!(error.hint().is_some_and(|hint| hint.contains("hooks.workers")), "{error:?}");
     });
@@ -211,7 +211,7 @@ fn a_timeout_is_reported_with_the_line_where_the_hook_hangs() {
             let mut errors = times.into_iter().map(|time| failed(&pool, body, time));
             let found = errors.find(|error| line(error) == Some(expected));
             let error = found.unwrap_or_else(|| panic!("{isolation:?} {body}: no error at line {expected}"));
-            assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("timeout")), "{body}");
+            assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some(Reason::Timeout)), "{body}");
             assert_eq!(error.details().get("printed"), None, "{error:?}");
         }
     }
@@ -223,7 +223,7 @@ fn an_exit_is_reported_with_the_line_that_caused_it() {
     let long = Duration::from_secs(60);
     for (body, expected) in [("pass\nos._exit(3)", 4), ("pass\npass\nctypes.string_at(0)", 5)] {
         let error = failed(&pool, body, long);
-        assert_eq!((error.code(), error.reason()), (Code::Hook, Some("died")), "{body}");
+        assert_eq!((error.code(), error.reason()), (Code::Hook, Some(Reason::Died)), "{body}");
         assert_eq!(line(&error), Some(expected), "{body}: {error:?}");
         assert_eq!(error.details().get("printed"), None, "{error:?}");
     }

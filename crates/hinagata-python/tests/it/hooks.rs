@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hinagata::{Code, Error};
+use hinagata::{Code, Error, Reason};
 use hinagata_python::{HookOptions, HookPool, Isolation};
 use serde_json::{Value, json};
 
@@ -280,7 +280,7 @@ def pre_render(variables, context):
     return {'deep': deep}
 ";
     let error = Ask::new(source).pre_render(&pool()).expect_err("is too deep");
-    assert_eq!((error.code(), error.reason()), (Code::Hook, Some("protocol")));
+    assert_eq!((error.code(), error.reason()), (Code::Hook, Some(Reason::Protocol)));
 }
 
 #[test]
@@ -327,7 +327,7 @@ fn a_hook_that_times_out_is_ended_and_the_next_one_runs() {
         let endless = Ask::new("def pre_render(variables, context):\n    while True: pass")
             .time(Duration::from_millis(300));
         let error = endless.pre_render(&pool).expect_err("never ends");
-        assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("timeout")));
+        assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some(Reason::Timeout)));
         let fine = Ask::new("def pre_render(variables, context):\n    return {'fine': True}");
         assert_eq!(fine.pre_render(&pool).expect("runs"), json!({"fine": true}));
     }
@@ -354,7 +354,7 @@ def pre_render(variables, context):
 fn a_missing_python_has_its_own_error() {
     let pool = HookPool::new(HookOptions { python: Some("/no/such/python".into()), ..options() });
     let error = Ask::new("").pre_render(&pool).expect_err("there is none");
-    assert_eq!((error.code(), error.reason()), (Code::Hook, Some("unavailable")));
+    assert_eq!((error.code(), error.reason()), (Code::Hook, Some(Reason::Unavailable)));
     assert!(error.hint().is_some_and(|hint| hint.contains("HINAGATA_PYTHON")), "{error:?}");
 }
 

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use hinagata::{Code, Error, Result, Warning};
+use hinagata::{Code, Error, Reason, Result, Warning};
 use hinagata_agent::{ChatMessage, GivenContext, Invocation, Project, context_error};
 use hinagata_context::{ContextOptions, Frame, Packer};
 use serde_json::Value;
@@ -111,7 +111,8 @@ impl PackRequest {
         let lowered = |(name, request, most): (&str, Option<u64>, Option<u64>)| {
             let (request, most) = (request?, most?);
             let message = format!("`{name}` is limited to {most} by the settings, {request} was requested");
-            let error = Error::definition("settings", message).with("setting", format!("context.{name}"));
+            let error =
+                Error::definition(Reason::Settings, message).with("setting", format!("context.{name}"));
             (request > most).then(|| Warning { about: name.to_owned(), error })
         };
         budgets.into_iter().filter_map(lowered).collect()

@@ -1,6 +1,6 @@
 //! Addresses of Redis servers.
 
-use hinagata::{Code, Error, Result};
+use hinagata::{Code, Error, Reason, Result};
 use redis::{
     Client, ConnectionAddr, ConnectionInfo, IntoConnectionInfo as _, ProtocolVersion, TlsCertificates,
 };
@@ -66,7 +66,7 @@ impl ServerAddress {
         let server = info(&login, hosts.split(',').next().unwrap_or_default().trim(), path)?;
         let read = |path: &std::path::PathBuf| {
             std::fs::read(path).map_err(|error| {
-                Error::definition("certificates", format!("cannot read `{}`", path.display()))
+                Error::definition(Reason::Certificates, format!("cannot read `{}`", path.display()))
                     .with_source(error)
             })
         };

@@ -6,7 +6,7 @@ use std::{
 };
 
 use hinagata::{
-    Code, Error, Result,
+    Code, Error, Reason, Result,
     store::{Freshness, StoreHealth},
 };
 use redis::{PushInfo, RedisError, RedisResult};
@@ -269,7 +269,7 @@ fn connection_error(why: &'static str) -> RedisError {
 
 fn unreachable_error(address: &ServerAddress, error: &RedisError) -> Error {
     Error::new(Code::Store, format!("{} is unavailable: {error}", address.display_name()))
-        .with("reason", "unreachable")
+        .with_reason(Reason::Unreachable)
         .with_hint(
             "check `store.url`, the server, and the permissions of its user; the last state stays in use",
         )
@@ -277,7 +277,7 @@ fn unreachable_error(address: &ServerAddress, error: &RedisError) -> Error {
 
 fn refused_error(address: &ServerAddress, error: &RedisError) -> Error {
     Error::new(Code::Store, format!("{} refused the write: {error}", address.display_name()))
-        .with("reason", "refused")
+        .with_reason(Reason::Refused)
         .with_hint("check the permissions of the user, and whether the server is a replica or out of memory")
 }
 
@@ -286,6 +286,6 @@ const EMPTIED: &str = "emptied";
 
 fn emptied_error(address: &ServerAddress) -> Error {
     Error::new(Code::Store, format!("{} is empty; the last state stays in use", address.display_name()))
-        .with("reason", EMPTIED)
+        .with_reason(EMPTIED)
         .with_hint("write the documents again; the server is used again as soon as it has one")
 }

@@ -4,7 +4,7 @@ use std::{fs, process::Command, sync::Arc, time::Duration};
 
 use crate::support::{LONG, Server, cli, free_port, nowhere, open, options, wait_for};
 use hinagata::{
-    Code, Engine, Request, Result,
+    Code, Engine, Reason, Request, Result,
     ports::Store,
     store::{Freshness, StoreChange, StoreKind},
 };
@@ -78,7 +78,7 @@ fn renders_continue_during_an_outage_and_after_it() {
     // It comes back without its data: the last state is kept until there are documents again.
     server.run();
     wait_for(&*store, "the emptiness", |snapshot| {
-        snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some("emptied"))
+        snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some(Reason::Emptied))
     });
     assert_eq!(text(&engine, "t").expect("the last state serves"), "1");
     server.set("shenma:templates:t", r#"{"prompt": "again {{.a}}"}"#);
@@ -192,7 +192,7 @@ fn a_refused_write_is_reported() {
     let url = format!("redis://reader:secret@127.0.0.1:{}", server.port);
     let store = Arc::new(RedisStore::open(&url, options()).expect("an address"));
     let error = engine(&store).write_store_blocking(environ("a", json!(1))).expect_err("forbidden");
-    assert_eq!((error.code(), error.reason()), (Code::Store, Some("refused")), "{error}");
+    assert_eq!((error.code(), error.reason()), (Code::Store, Some(Reason::Refused)), "{error}");
     assert!(store.snapshot().health.is_up(), "reading goes on");
 }
 

@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use hinagata::Result;
+use hinagata::{Reason, Result};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tonic::transport::{Channel, ClientTlsConfig, Endpoint, Uri};
@@ -20,7 +20,8 @@ use crate::{
 /// A connection to `server` (`host:port`), opened on first use.
 pub(super) fn open_channel(guard: &HostGuard, server: &str, encrypted: bool) -> Result<Channel> {
     let scheme = if encrypted { "https" } else { "http" };
-    let invalid_server = |why: String| tool_error("definition", format!("invalid server `{server}`: {why}"));
+    let invalid_server =
+        |why: String| tool_error(Reason::Definition, format!("invalid server `{server}`: {why}"));
     let mut endpoint = Endpoint::from_shared(format!("{scheme}://{server}"))
         .map_err(|error| invalid_server(with_causes(&error)))?;
     let (host, port) =
@@ -29,9 +30,9 @@ pub(super) fn open_channel(guard: &HostGuard, server: &str, encrypted: bool) -> 
     if encrypted {
         hinagata_http::install_tls();
         let tls = ClientTlsConfig::new().with_native_roots();
-        endpoint = endpoint
-            .tls_config(tls)
-            .map_err(|error| tool_error("connect", format!("cannot set up TLS: {}", with_causes(&error))))?;
+        endpoint = endpoint.tls_config(tls).map_err(|error| {
+            tool_error(Reason::Connect, format!("cannot set up TLS: {}", with_causes(&error)))
+        })?;
     }
     Ok(endpoint.connect_with_connector_lazy(Connector(guard.clone())))
 }

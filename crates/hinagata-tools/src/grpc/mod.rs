@@ -7,7 +7,7 @@ mod reflection;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use hinagata::{Error, Result};
+use hinagata::{Reason, Error, Result};
 use hinagata_value::BoundedCache;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
 use serde_json::{Map, Value};
@@ -79,7 +79,7 @@ impl GrpcChannels {
         client.ready().await.map_err(|error| connect_error(&error))?;
         let path = format!("/{}/{}", address.service, address.method);
         let path =
-            path.parse().map_err(|_| tool_error("definition", format!("invalid method path `{path}`")))?;
+            path.parse().map_err(|_| tool_error(Reason::Definition, format!("invalid method path `{path}`")))?;
         let codec = DynamicCodec(method.output());
         let answer: DynamicMessage =
             client.unary(request, path, codec).await.map_err(|status| status_error(&status))?.into_inner();
@@ -125,7 +125,7 @@ impl KnownServer {
         let method = method.ok_or_else(|| unknown_error("method", address.method))?;
         if method.is_client_streaming() || method.is_server_streaming() {
             return Err(tool_error(
-                "definition",
+                Reason::Definition,
                 format!("`{}` is a streaming method, which tools do not support", method.full_name()),
             ));
         }
@@ -139,7 +139,7 @@ impl<'u> MethodAddress<'u> {
         match (parts.next(), parts.next(), parts.next(), parts.next()) {
             (Some(server), Some(service), Some(method), None) => Ok(Self { server, service, method }),
             _ => Err(tool_error(
-                "definition",
+                Reason::Definition,
                 format!("invalid URL `{url}`; expected host:port/package.Service/Method"),
             )),
         }
@@ -148,14 +148,14 @@ impl<'u> MethodAddress<'u> {
 
 fn read_descriptors(file: &str) -> Result<DescriptorPool> {
     let bytes = std::fs::read(file).map_err(|error| {
-        tool_error("definition", format!("cannot read the descriptor set `{file}`: {error}"))
+        tool_error(Reason::Definition, format!("cannot read the descriptor set `{file}`: {error}"))
     })?;
     DescriptorPool::decode(bytes.as_slice())
-        .map_err(|error| tool_error("definition", format!("invalid descriptor set `{file}`: {error}")))
+        .map_err(|error| tool_error(Reason::Definition, format!("invalid descriptor set `{file}`: {error}")))
 }
 
 fn unknown_error(what: &str, name: &str) -> Error {
-    tool_error("definition", format!("the server has no {what} `{name}`"))
+    tool_error(Reason::Definition, format!("the server has no {what} `{name}`"))
         .with_hint("the `url` of a gRPC tool is host:port/package.Service/Method")
 }
 
@@ -165,14 +165,14 @@ fn build_message(method: &MethodDescriptor, arguments: Value) -> Result<DynamicM
         Value::Array(none) if none.is_empty() => Value::Object(Map::new()),
         Value::Object(_) => arguments,
         _ => {
-            return Err(tool_error("arguments", "gRPC tools require named arguments")
+            return Err(tool_error(Reason::Arguments, "gRPC tools require named arguments")
                 .with_hint("declare them as an object in the `parameters` of the tool"));
         }
     };
     let name = method.input().full_name().to_owned();
     DynamicMessage::deserialize(method.input(), arguments).map_err(|error| {
         tool_error(
-            "arguments",
+            Reason::Arguments,
             format!("the arguments do not match `{name}`: {}", truncate_for_display(&error.to_string())),
         )
     })
@@ -183,11 +183,11 @@ fn message_value(message: &DynamicMessage) -> Result<Value> {
     let options = SerializeOptions::new().skip_default_fields(false).stringify_64_bit_integers(false);
     message
         .serialize_with_options(serde_json::value::Serializer, &options)
-        .map_err(|error| tool_error("answer", format!("cannot convert the response to JSON: {error}")))
+        .map_err(|error| tool_error(Reason::Answer, format!("cannot convert the response to JSON: {error}")))
 }
 
 fn connect_error(error: &tonic::transport::Error) -> Error {
-    let unreachable = || tool_error("connect", format!("cannot connect: {}", with_causes(error)));
+    let unreachable = || tool_error(Reason::Connect, format!("cannot connect: {}", with_causes(error)));
     own_error(error).unwrap_or_else(unreachable)
 }
 
@@ -198,14 +198,14 @@ fn status_error(status: &Status) -> Error {
     }
     let text = truncate_for_display(status.message());
     match status.code() {
-        Code::Unavailable => tool_error("connect", format!("cannot connect: {}", with_causes(status))),
-        Code::DeadlineExceeded | Code::Cancelled => tool_error("timeout", "no response in time")
+        Code::Unavailable => tool_error(Reason::Connect, format!("cannot connect: {}", with_causes(status))),
+        Code::DeadlineExceeded | Code::Cancelled => tool_error(Reason::Timeout, "no response in time")
             .with_hint("raise `tools.timeout`, or find out why the tool is slow"),
         Code::OutOfRange if text.contains("too large") => {
-            tool_error("size", format!("the response is too large: {text}"))
+            tool_error(Reason::Size, format!("the response is too large: {text}"))
                 .with_hint("raise `tools.max_answer`, or request less")
         }
-        code => tool_error("status", format!("response status {code:?}: {text}"))
+        code => tool_error(Reason::Status, format!("response status {code:?}: {text}"))
             .with("status", format!("{code:?}")),
     }
 }

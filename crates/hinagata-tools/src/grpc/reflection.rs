@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use prost_reflect::{
     DescriptorPool,
     prost::Message as _,
@@ -34,21 +34,22 @@ pub(super) async fn describe_service(channel: &Channel, service: &str) -> Result
         }
         for bytes in query_server(channel, &query).await? {
             let file = FileDescriptorProto::decode(bytes.as_slice()).map_err(|error| {
-                tool_error("answer", format!("invalid descriptor from server reflection: {error}"))
+                tool_error(Reason::Answer, format!("invalid descriptor from server reflection: {error}"))
             })?;
             open.extend(file.dependency.iter().cloned().map(ReflectionQuery::File));
             files.insert(file.name().to_owned(), file);
         }
         if files.len() > MAX_FILES {
             return Err(tool_error(
-                "size",
+                Reason::Size,
                 format!("server reflection returned more than {MAX_FILES} files"),
             ));
         }
     }
     let set = FileDescriptorSet { file: files.into_values().collect() };
-    DescriptorPool::from_file_descriptor_set(set)
-        .map_err(|error| tool_error("answer", format!("invalid descriptors from server reflection: {error}")))
+    DescriptorPool::from_file_descriptor_set(set).map_err(|error| {
+        tool_error(Reason::Answer, format!("invalid descriptors from server reflection: {error}"))
+    })
 }
 
 async fn query_server(channel: &Channel, query: &ReflectionQuery) -> Result<Vec<Vec<u8>>> {
@@ -61,7 +62,7 @@ async fn query_server(channel: &Channel, query: &ReflectionQuery) -> Result<Vec<
 
 fn reflection_error(status: &Status) -> Error {
     match status.code() {
-        Code::Unimplemented => tool_error("definition", "the server does not support reflection")
+        Code::Unimplemented => tool_error(Reason::Definition, "the server does not support reflection")
             .with_hint("set `tools.modules.<module>.descriptor_set` to a descriptor set file"),
         Code::NotFound => unknown_error(status.message()),
         _ => status_error(status),
@@ -69,7 +70,7 @@ fn reflection_error(status: &Status) -> Error {
 }
 
 fn unknown_error(message: &str) -> Error {
-    tool_error("definition", format!("unknown to the server: {}", truncate_for_display(message)))
+    tool_error(Reason::Definition, format!("unknown to the server: {}", truncate_for_display(message)))
         .with_hint("the `url` of a gRPC tool is host:port/package.Service/Method")
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use hinagata::Result;
+use hinagata::{Reason, Result};
 use reqwest::Url;
 use rmcp::{
     ServiceExt,
@@ -29,8 +29,8 @@ pub(super) async fn connect_url(
     clients: &HttpClients,
     max_answer: usize,
 ) -> Result<(Client, LastRefusal)> {
-    let parsed =
-        Url::parse(url).map_err(|error| tool_error("definition", format!("invalid URL `{url}`: {error}")))?;
+    let parsed = Url::parse(url)
+        .map_err(|error| tool_error(Reason::Definition, format!("invalid URL `{url}`: {error}")))?;
     let client = clients.get(&parsed)?;
     let headers: HashMap<_, _> =
         headers.to_header_map()?.into_iter().filter_map(|(name, value)| Some((name?, value))).collect();
@@ -43,7 +43,7 @@ pub(super) async fn connect_url(
     let transport = StreamableHttpClientTransport::with_client(bounded, config);
     let client = ().serve(transport).await.map_err(|error| {
         let handshake_error =
-            || tool_error("connect", format!("MCP handshake failed: {}", with_causes(&error)));
+            || tool_error(Reason::Connect, format!("MCP handshake failed: {}", with_causes(&error)));
         refusal.take().unwrap_or_else(handshake_error)
     })?;
     Ok((client, refusal))

@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata::{Error, Result};
+use hinagata::{Reason, Error, Result};
 use rmcp::{
     ServiceError,
     model::{CallToolRequestParams, CallToolResult},
@@ -69,7 +69,7 @@ impl McpServers {
         let server = self
             .0
             .get(server)
-            .ok_or_else(|| tool_error("unknown", format!("unknown MCP server `{server}`")))?;
+            .ok_or_else(|| tool_error(Reason::Unknown, format!("unknown MCP server `{server}`")))?;
         let parameters = CallToolRequestParams::new(tool.to_owned());
         let parameters = match named_arguments(arguments)? {
             Some(arguments) => parameters.with_arguments(arguments),
@@ -111,7 +111,7 @@ impl Connection {
     /// The error of a failed request.
     fn call_error(&self, error: &ServiceError) -> Error {
         if let Some(limit) = self.program.as_ref().and_then(ServerProgram::exceeded_limit) {
-            return tool_error("size", format!("the server sent a message of more than {limit} bytes"))
+            return tool_error(Reason::Size, format!("the server sent a message of more than {limit} bytes"))
                 .with("limit", limit)
                 .with_hint("raise `tools.max_answer`, or request less");
         }
@@ -120,11 +120,11 @@ impl Connection {
         }
         match error {
             ServiceError::McpError(error) => tool_error(
-                "status",
+                Reason::Status,
                 format!("the server rejected the call: {}", truncate_for_display(&error.message)),
             )
             .with("status", error.code.0),
-            other => tool_error("connect", format!("the connection failed: {}", with_causes(other))),
+            other => tool_error(Reason::Connect, format!("the connection failed: {}", with_causes(other))),
         }
     }
 }
@@ -143,7 +143,7 @@ impl McpServer {
         let server = Arc::clone(self);
         // Not as a part of the call: a server may take longer to start than a call may take.
         let making = tokio::spawn(async move { server.connected().await });
-        making.await.unwrap_or_else(|_| Err(tool_error("runtime", "the tools are shut down")))
+        making.await.unwrap_or_else(|_| Err(tool_error(Reason::Runtime, "the tools are shut down")))
     }
 
     async fn connected(&self) -> Result<Arc<Connection>> {
@@ -155,9 +155,9 @@ impl McpServer {
         state.connection = None;
         if let Some(left) = state.backoff.time_left(Instant::now()) {
             let message = format!("the server `{}` failed; next attempt in {left:.1?}", self.name);
-            return Err(tool_error("down", message).with("server", self.name.as_str()));
+            return Err(tool_error(Reason::Down, message).with("server", self.name.as_str()));
         }
-        let slow = || tool_error("timeout", format!("the server `{}` did not start in time", self.name));
+        let slow = || tool_error(Reason::Timeout, format!("the server `{}` did not start in time", self.name));
         let made = timeout(START_TIMEOUT, self.connect()).await.unwrap_or_else(|_| Err(slow()));
         let made = made.map_err(|error| {
             state.backoff.record_failure(Instant::now());
@@ -182,7 +182,7 @@ impl McpServer {
                 Ok(Connection { client, program: None, refusal })
             }
             _ => Err(tool_error(
-                "definition",
+                Reason::Definition,
                 format!("`mcp_servers.{}` requires either `command` or `url`", self.name),
             )
             .with_hint("set exactly one of them")),
@@ -195,7 +195,7 @@ fn named_arguments(arguments: Value) -> Result<Option<Map<String, Value>>> {
     match arguments {
         Value::Object(arguments) => Ok(Some(arguments)),
         Value::Array(none) if none.is_empty() => Ok(None),
-        _ => Err(tool_error("arguments", "MCP tools require named arguments")
+        _ => Err(tool_error(Reason::Arguments, "MCP tools require named arguments")
             .with_hint("declare them as an object in the `parameters` of the tool")),
     }
 }
@@ -207,7 +207,7 @@ fn result_value(result: CallToolResult, returns: Option<&Value>) -> Result<Value
     let text = texts.join("\n");
     if result.is_error == Some(true) {
         return Err(tool_error(
-            "status",
+            Reason::Status,
             format!("the tool reported an error: {}", truncate_for_display(&text)),
         ));
     }
@@ -215,7 +215,7 @@ fn result_value(result: CallToolResult, returns: Option<&Value>) -> Result<Value
         return Ok(structured);
     }
     if texts.is_empty() && !result.content.is_empty() {
-        return Err(tool_error("answer", "the response contains no text"));
+        return Err(tool_error(Reason::Answer, "the response contains no text"));
     }
     // Many servers send JSON as text. It is parsed if the definition declares another type than string.
     let as_json = returns.is_some_and(|schema| schema.get("type").is_some_and(|kind| kind != "string"));

@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata::{Error, Result};
+use hinagata::{Error, Reason, Result};
 use rmcp::ServiceExt;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, ReadBuf},
@@ -95,7 +95,7 @@ pub(super) async fn connect_program(
     let (Some(input), Some(output), Some(errors)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(tool_error("connect", "its pipes are missing"));
+        return Err(tool_error(Reason::Connect, "its pipes are missing"));
     };
     let limit = max_answer.saturating_mul(2).saturating_add(MESSAGE_OVERHEAD);
     let exceeded_limit = Arc::new(AtomicUsize::new(0));
@@ -128,7 +128,7 @@ fn start_program(command: &str, settings: &McpServerSettings) -> Result<Child> {
     #[cfg(unix)]
     start.process_group(0);
     start.spawn().map_err(|error| {
-        tool_error("connect", format!("cannot start `{command}`: {error}"))
+        tool_error(Reason::Connect, format!("cannot start `{command}`: {error}"))
             .with_hint("check `mcp_servers`, and that the program is installed and in PATH")
     })
 }
@@ -160,8 +160,10 @@ impl ErrorOutput {
         let _ = tokio::time::timeout(ERROR_OUTPUT_TIME, self.reading).await;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let said = truncate_for_display(&String::from_utf8_lossy(&kept));
-        let error =
-            tool_error("connect", format!("MCP handshake with `{command}` failed: {}", with_causes(error)));
+        let error = tool_error(
+            Reason::Connect,
+            format!("MCP handshake with `{command}` failed: {}", with_causes(error)),
+        );
         if said.is_empty() { error } else { error.with("stderr", said) }
     }
 }

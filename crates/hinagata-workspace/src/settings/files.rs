@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata_document::{Error, Result};
+use hinagata_document::{Error, Reason, Result};
 
 use super::{formats, layers::privileged};
 use crate::Directory;
@@ -16,7 +16,7 @@ use crate::Directory;
 pub const CONFIG_VARIABLE: &str = "HINAGATA_CONFIG";
 
 /// Largest file with settings, in bytes.
-pub(super) const LARGEST: u64 = 128 << 10;
+pub(super) const MAX_BYTES: u64 = 128 << 10;
 
 /// A file with settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl SettingsSources {
     /// Code `definition`, reason `settings`, when one is there and cannot be read.
     pub fn read(root: &Path, user: &UserConfig) -> Result<Self> {
         let mut extended = match Directory::open(root)? {
-            Some(directory) => formats::workspace(&directory)?,
+            Some(directory) => formats::read_workspace_files(&directory)?,
             None => Vec::new(),
         };
         let workspace = extended.pop();
@@ -104,7 +104,7 @@ impl UserConfig {
                 Ok(None)
             }
             Err(error) => {
-                let failure = unreadable(&name, &error.to_string());
+                let failure = unreadable_error(&name, &error.to_string());
                 Err(if self.named {
                     failure.with_hint(format!("{CONFIG_VARIABLE} names it"))
                 } else {
@@ -117,16 +117,17 @@ impl UserConfig {
 
 fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
-    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
-        return Err(io::Error::other(format!("it has more than {} KiB", LARGEST >> 10)));
+    File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other(format!("it has more than {} KiB", MAX_BYTES >> 10)));
     }
     Ok(text)
 }
 
-pub(super) fn unreadable(name: &str, why: &str) -> Error {
+pub(super) fn unreadable_error(name: &str, why: &str) -> Error {
     let why = why.split(" (os error").next().unwrap_or_default();
-    Error::definition("settings", format!("the settings `{name}` cannot be read: {why}")).with("file", name)
+    Error::definition(Reason::Settings, format!("the settings `{name}` cannot be read: {why}"))
+        .with("file", name)
 }
 
 #[cfg(test)]
@@ -165,14 +166,17 @@ mod tests {
         assert!(read.user.is_none() && read.workspace.is_none());
         let error = SettingsSources::read(place.path(), &UserConfig { named: true, ..missing })
             .expect_err("was named");
-        assert_eq!((error.reason(), error.hint()), (Some("settings"), Some("HINAGATA_CONFIG names it")));
+        assert_eq!(
+            (error.reason(), error.hint()),
+            (Some(Reason::Settings), Some("HINAGATA_CONFIG names it"))
+        );
         assert!(SettingsSources::read(&place.path().join("none"), &config(&[])).is_ok());
     }
 
     #[test]
     fn a_file_that_is_too_large_or_no_text_is_an_error() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        for content in [vec![b'#'; LARGEST as usize + 1], vec![0xff]] {
+        for content in [vec![b'#'; MAX_BYTES as usize + 1], vec![0xff]] {
             fs::write(place.path().join(SETTINGS_FILE), &content).expect("written");
             assert!(SettingsSources::read(place.path(), &config(&[])).is_err());
             let user = UserConfig { path: Some(place.path().join(SETTINGS_FILE)), named: false };

@@ -2,35 +2,37 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use hinagata_document::{Data, Error, LineColumn, Node, Place, Result, SyntaxProblem, jsonc, toml, yaml};
+use hinagata_document::{
+    Data, Error, LineColumn, Node, Place, Reason, Result, SyntaxProblem, jsonc, toml, yaml,
+};
 use serde_json::Value;
 
 use super::{
     SettingsFile,
-    files::{LARGEST, unreadable},
+    files::{MAX_BYTES, unreadable_error},
 };
 use crate::{Directory, layout::SETTINGS_RANKS};
 
 /// Most files that extend each other.
-const LONGEST: usize = 16;
+const MAX_CHAIN: usize = 16;
 
 /// Most files that one file extends, counted each time.
-const MOST: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// The settings of the workspace in `directory`: what it extends first, its own file last.
-pub(super) fn workspace(directory: &Directory) -> Result<Vec<SettingsFile>> {
+pub(super) fn read_workspace_files(directory: &Directory) -> Result<Vec<SettingsFile>> {
     for names in SETTINGS_RANKS {
         let mut found = Vec::new();
         for name in names {
-            found.extend(read(directory, name)?);
+            found.extend(read_file(directory, name)?);
         }
         match found.as_slice() {
             [] => {}
-            [_] => return chain(directory, found.remove(0)),
+            [_] => return read_chain(directory, found.remove(0)),
             [one, other, ..] => {
                 let message =
                     format!("there are `{}` and `{}`, which say the same things", one.name, other.name);
-                return Err(Error::definition("settings", message)
+                return Err(Error::definition(Reason::Settings, message)
                     .with("files", found.iter().map(|file| file.name.clone()).collect::<Vec<_>>())
                     .with_hint("keep one of them"));
             }
@@ -39,26 +41,26 @@ pub(super) fn workspace(directory: &Directory) -> Result<Vec<SettingsFile>> {
     Ok(Vec::new())
 }
 
-fn read(directory: &Directory, name: &str) -> Result<Option<SettingsFile>> {
-    let file = directory.read(name, LARGEST).map_err(|error| unreadable(name, error.message()))?;
+fn read_file(directory: &Directory, name: &str) -> Result<Option<SettingsFile>> {
+    let file = directory.read(name, MAX_BYTES).map_err(|error| unreadable_error(name, error.message()))?;
     // A link that leads nowhere is a file that cannot be read, and not one that nobody wrote.
     if file.is_none() && directory.path().join(name).symlink_metadata().is_ok() {
-        return Err(unreadable(name, "it is a link that leads nowhere"));
+        return Err(unreadable_error(name, "it is a link that leads nowhere"));
     }
     Ok(file.map(|file| SettingsFile { name: name.to_owned(), text: file.text.to_string() }))
 }
 
 /// A file behind everything that it extends.
-fn chain(directory: &Directory, file: SettingsFile) -> Result<Vec<SettingsFile>> {
+fn read_chain(directory: &Directory, file: SettingsFile) -> Result<Vec<SettingsFile>> {
     let mut files = Vec::new();
-    follow(directory, file, &mut Vec::new(), &mut files)?;
+    follow_extends(directory, file, &mut Vec::new(), &mut files)?;
     Ok(files)
 }
 
-fn follow(
+fn follow_extends(
     directory: &Directory,
     file: SettingsFile,
-    way: &mut Vec<String>,
+    chain: &mut Vec<String>,
     files: &mut Vec<SettingsFile>,
 ) -> Result<()> {
     // What cannot be read as settings is told with everything else that is wrong.
@@ -66,34 +68,34 @@ fn follow(
         files.push(file);
         return Ok(());
     };
-    way.push(file.name.clone());
-    for (name, at) in extended(&file, &node)? {
+    chain.push(file.name.clone());
+    for (name, at) in extended_files(&file, &node)? {
         let place = || Place::at_line(&file.name, &file.text, at.line, at.column);
-        if way.contains(&name) {
-            let around = way.iter().chain([&name]).cloned().collect::<Vec<_>>().join(" → ");
+        if chain.contains(&name) {
+            let around = chain.iter().chain([&name]).cloned().collect::<Vec<_>>().join(" → ");
             return Err(Error::definition(
-                "extends_cycle",
+                Reason::ExtendsCycle,
                 format!("these settings extend each other: {around}"),
             )
-            .with("settings", way.clone())
+            .with("settings", chain.clone())
             .at(place()));
         }
-        if way.len() >= LONGEST || files.len() >= MOST {
-            return Err(wrong_extends("these settings extend too many others", place()));
+        if chain.len() >= MAX_CHAIN || files.len() >= MAX_FILES {
+            return Err(extends_error("these settings extend too many others", place()));
         }
-        let found = read(directory, &name).map_err(|error| error.at(place()))?;
+        let found = read_file(directory, &name).map_err(|error| error.at(place()))?;
         let Some(base) = found else {
-            return Err(wrong_extends(&format!("`{name}`, which is extended, is not there"), place()));
+            return Err(extends_error(&format!("`{name}`, which is extended, is not there"), place()));
         };
-        follow(directory, base, way, files)?;
+        follow_extends(directory, base, chain, files)?;
     }
-    way.pop();
+    chain.pop();
     files.push(file);
     Ok(())
 }
 
 /// The files that `file` extends, as paths from the workspace root.
-fn extended(file: &SettingsFile, node: &Node) -> Result<Vec<(String, LineColumn)>> {
+fn extended_files(file: &SettingsFile, node: &Node) -> Result<Vec<(String, LineColumn)>> {
     let Some(extends) = node.get("extends").filter(|extends| !extends.is_null()) else {
         return Ok(Vec::new());
     };
@@ -101,22 +103,22 @@ fn extended(file: &SettingsFile, node: &Node) -> Result<Vec<(String, LineColumn)
     let path = |item: &Node| {
         let place = || Place::at_line(&file.name, &file.text, item.at.line, item.at.column);
         let Some(written) = item.as_str() else {
-            return Err(wrong_extends(&format!("`extends` names files, not {}", item.kind()), place()));
+            return Err(extends_error(&format!("`extends` names files, not {}", item.kind()), place()));
         };
         let beside = Path::new(&file.name).parent().unwrap_or(Path::new(""));
-        let joined = beneath(&beside.join(written))
-            .ok_or_else(|| wrong_extends(&format!("`{written}` leads out of the workspace"), place()))?;
+        let joined = normalize_path(&beside.join(written))
+            .ok_or_else(|| extends_error(&format!("`{written}` leads out of the workspace"), place()))?;
         Ok((joined, item.at))
     };
     items.into_iter().map(path).collect()
 }
 
-fn wrong_extends(message: &str, place: Place) -> Error {
-    Error::definition("settings", message).with("setting", "extends").at(place)
+fn extends_error(message: &str, place: Place) -> Error {
+    Error::definition(Reason::Settings, message).with("setting", "extends").at(place)
 }
 
 /// A path from the root without `.` and `..`; `None` when it leads out.
-fn beneath(path: &Path) -> Option<String> {
+fn normalize_path(path: &Path) -> Option<String> {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {
@@ -149,11 +151,11 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> 
 fn yaml_map(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     let node = yaml::parse(file, text, text, 1)
         .map_err(|error| vec![(error.message().to_owned(), error.place().cloned())])?;
-    of_map(file, text, node)
+    require_map(file, text, node)
 }
 
 /// An empty file sets nothing; anything else that is no map is a mistake.
-fn of_map(file: &str, text: &str, node: Node) -> Result<Node, Vec<SyntaxProblem>> {
+fn require_map(file: &str, text: &str, node: Node) -> Result<Node, Vec<SyntaxProblem>> {
     match &node.data {
         Data::Map(_) => Ok(node),
         Data::Null => Ok(Node::new(node.at, Data::Map(Vec::new()))),
@@ -166,7 +168,7 @@ fn of_map(file: &str, text: &str, node: Node) -> Result<Node, Vec<SyntaxProblem>
 
 /// JSON with comments and trailing commas.
 fn jsonc_map(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
-    of_map(file, text, jsonc::parse(file, text).map_err(|problem| vec![problem])?)
+    require_map(file, text, jsonc::parse(file, text).map_err(|problem| vec![problem])?)
 }
 
 /// A key in the spelling that settings have: `maxBytes` is `max_bytes`.
@@ -196,18 +198,18 @@ pub fn snake_case(key: &str) -> String {
 /// Code `definition` with the place: a file that cannot be read, is written wrongly, or extends itself.
 pub fn read_config(path: &Path, merging: Merging) -> Result<Value> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let missing = || unreadable(&path.display().to_string(), "it is not there");
+    let missing = || unreadable_error(&path.display().to_string(), "it is not there");
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = Directory::open(parent)?.ok_or_else(missing)?;
-    let file = read(&directory, name)?.ok_or_else(missing)?;
+    let file = read_file(&directory, name)?.ok_or_else(missing)?;
     let mut merged = Value::Object(serde_json::Map::new());
-    for file in chain(&directory, file)? {
+    for file in read_chain(&directory, file)? {
         let node = parse(&file.name, &file.text).map_err(|problems| {
             let (message, place) = problems.into_iter().next().unwrap_or_default();
-            let error = Error::definition("syntax", message).with("file", file.name.as_str());
+            let error = Error::definition(Reason::Syntax, message).with("file", file.name.as_str());
             place.into_iter().fold(error, Error::at)
         })?;
-        merge(&mut merged, node.to_value(), merging);
+        merge_into(&mut merged, node.to_value(), merging);
     }
     Ok(merged)
 }
@@ -219,11 +221,11 @@ pub fn place_in_config(path: &Path, setting: &str) -> Option<Place> {
     let name = path.file_name()?.to_str()?;
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = Directory::open(parent).ok()??;
-    let files = chain(&directory, read(&directory, name).ok()??).ok()?;
+    let files = read_chain(&directory, read_file(&directory, name).ok()??).ok()?;
     let mut best: Option<(usize, Place)> = None;
     for file in files.iter().rev() {
         let Ok(node) = parse(&file.name, &file.text) else { continue };
-        let (depth, at) = reached(&node, setting);
+        let (depth, at) = deepest_match(&node, setting);
         if best.as_ref().is_none_or(|(known, _)| depth > *known) {
             best = Some((depth, Place::at_line(&file.name, &file.text, at.line, at.column)));
         }
@@ -232,7 +234,7 @@ pub fn place_in_config(path: &Path, setting: &str) -> Option<Place> {
 }
 
 /// How many steps of the way to `setting` there are, and where they end.
-fn reached(root: &Node, setting: &str) -> (usize, LineColumn) {
+fn deepest_match(root: &Node, setting: &str) -> (usize, LineColumn) {
     let (mut node, mut depth) = (root, 0);
     for step in setting.split(['.', '[']).map(|step| step.trim_end_matches(']')) {
         let next = match (node.as_list(), node.as_map()) {
@@ -274,12 +276,12 @@ impl Merging {
 }
 
 /// Puts `over` on top of `base`: maps merge by key, everything else is replaced.
-pub(super) fn merge(base: &mut Value, over: Value, merging: Merging) {
+pub(super) fn merge_into(base: &mut Value, over: Value, merging: Merging) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
             for (key, value) in over {
                 match base.get_mut(&key).filter(|_| !merging.replaces(&key)) {
-                    Some(below) => merge(below, value, merging),
+                    Some(below) => merge_into(below, value, merging),
                     None => {
                         base.insert(key, value);
                     }
@@ -311,7 +313,7 @@ mod tests {
 
     fn names(place: &tempfile::TempDir) -> Result<Vec<String>> {
         let directory = Directory::open(place.path())?.expect("is there");
-        Ok(workspace(&directory)?.into_iter().map(|file| file.name).collect())
+        Ok(read_workspace_files(&directory)?.into_iter().map(|file| file.name).collect())
     }
 
     #[test]
@@ -326,12 +328,12 @@ mod tests {
     #[test]
     fn two_files_of_one_rank_are_an_error() {
         let error = names(&place(&[("eddie.config.json", "{}"), (".eddierc.yml", "")])).expect_err("two");
-        assert_eq!(error.reason(), Some("settings"));
+        assert_eq!(error.reason(), Some(Reason::Settings));
         assert!(error.message().contains(".eddierc.yml"), "{error}");
     }
 
     #[test]
-    fn what_is_extended_lies_below() {
+    fn extended_settings_rank_below() {
         let place = place(&[
             ("a.json", r#"{"extends": ["./base/b.yaml"], "context": {"maxFiles": 2}}"#),
             ("base/b.yaml", "extends: ../c.toml\ncontext: {maxFiles: 1, include: [b]}\n"),
@@ -346,13 +348,13 @@ mod tests {
         let place =
             place(&[("a.json", "{\n  \"extends\": \"b.json\"\n}"), ("b.json", r#"{"extends": "./a.json"}"#)]);
         let error = read_config(&place.path().join("a.json"), Merging::Deep).expect_err("a circle");
-        assert_eq!(error.reason(), Some("extends_cycle"));
+        assert_eq!(error.reason(), Some(Reason::ExtendsCycle));
         assert!(error.message().contains("a.json → b.json → a.json"), "{error}");
         assert_eq!(error.place().map(|place| (place.file.as_str(), place.line)), Some(("b.json", 1)));
     }
 
     #[test]
-    fn what_is_extended_stays_in_the_workspace_and_is_there() {
+    fn extended_files_must_exist_in_the_workspace() {
         for text in [
             r#"{"extends": "../x.json"}"#,
             r#"{"extends": "/etc/x.json"}"#,
@@ -446,7 +448,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_json_is_read_as_json_is(value in vec((any::<String>(), data()), 0..4)) {
+        fn json_is_read_as_json(value in vec((any::<String>(), data()), 0..4)) {
             let value = Value::Object(value.into_iter().collect());
             for text in [value.to_string(), format!("{value:#}")] {
                 let read = parse("x.jsonc", &text).map(|node| node.to_value());

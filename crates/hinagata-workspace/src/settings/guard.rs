@@ -3,7 +3,7 @@
 //! A command goes on without a setting that is left out or unknown, and tells so: a person reads it. A daemon that goes
 //! on without its keys is open to everybody, and nobody reads its log. So it does not start.
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 
 use super::{Origin, Settings, layers::combine_errors};
 
@@ -19,10 +19,10 @@ impl Settings {
             matches!(origin, Some(Origin::User(_) | Origin::Environment(_) | Origin::Flag))
         };
         let untrusted = self.diagnostics().iter().map(|found| &found.error);
-        let untrusted = untrusted.filter(|error| error.reason() == Some("untrusted"));
+        let untrusted = untrusted.filter(|error| error.reason() == Some(Reason::Untrusted));
         let named = untrusted.filter_map(|error| Some((error.details().get("setting")?.as_str()?, error)));
         let left_out: Vec<(&str, &Error)> =
-            named.filter(|(name, _)| is_in(name, sections) && !is_decided(name)).collect();
+            named.filter(|(name, _)| is_in_sections(name, sections) && !is_decided(name)).collect();
         let Some((_, first)) = left_out.first() else { return Ok(()) };
         let mut names: Vec<&str> = left_out.iter().map(|(name, _)| *name).collect();
         names.dedup();
@@ -31,7 +31,7 @@ impl Settings {
             Code::Approval,
             format!("you do not trust this workspace, so its `{listed}` {verb} not count"),
         )
-        .with("reason", "untrusted")
+        .with_reason(Reason::Untrusted)
         .with("settings", names)
         .with_hint("read its settings, then run `hina trust`; or decide with your own settings, the environment or `--set`");
         Err(first.place().cloned().into_iter().fold(error, Error::at))
@@ -43,27 +43,27 @@ impl Settings {
     /// # Errors
     /// Code `definition`, reason `settings`: all names that are none.
     pub fn check_names(&self, sections: Option<&[&str]>) -> Result<()> {
-        let is_asked = |name: &str| match sections {
-            Some(sections) => is_in(name, sections),
-            None => !is_in(name, &["context", "agents"]),
+        let is_checked_name = |name: &str| match sections {
+            Some(sections) => is_in_sections(name, sections),
+            None => !is_in_sections(name, &["context", "agents"]),
         };
-        let is_meant = |error: &&Error| {
+        let is_unknown_name = |error: &&Error| {
             let text = |key: &str| error.details().get(key).and_then(|name| name.as_str());
             let variable = |name: &str| {
                 let name = name.trim_start_matches("HINAGATA_").to_lowercase().replace('_', ".");
-                is_asked(&name)
+                is_checked_name(&name)
             };
-            error.reason() == Some("settings")
-                && (text("variable").is_some_and(variable) || text("setting").is_some_and(is_asked))
+            error.reason() == Some(Reason::Settings)
+                && (text("variable").is_some_and(variable) || text("setting").is_some_and(is_checked_name))
         };
         let unknown: Vec<Error> =
-            self.diagnostics().iter().map(|found| &found.error).filter(is_meant).cloned().collect();
+            self.diagnostics().iter().map(|found| &found.error).filter(is_unknown_name).cloned().collect();
         combine_errors(&unknown).map_or(Ok(()), Err)
     }
 }
 
 /// Whether the setting is one of a section.
-fn is_in(name: &str, sections: &[&str]) -> bool {
+fn is_in_sections(name: &str, sections: &[&str]) -> bool {
     sections.contains(&name.split('.').next().unwrap_or(name))
 }
 
@@ -85,7 +85,7 @@ mod tests {
     const SECTIONS: &[&str] = &["server", "keys", "store"];
 
     #[test]
-    fn what_protects_and_is_left_out_is_told_unless_the_user_decided() {
+    fn ignored_settings_are_an_error_unless_the_user_decided() {
         let text = "hooks.timeout = '1s'\n[server]\nlisten = ':1'\n[[keys]]\nname = 'a'\n";
         let error = settings(text, false, &[], &[]).check_left_out(SECTIONS).expect_err("is left out");
         assert_eq!((error.code(), error.exit_code()), (Code::Approval, 6));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_nothing_are_told_with_near_ones() {
+    fn unknown_names_are_reported_with_similar_ones() {
         let found = settings("[[key]]\nname = 'a'\n", true, &[("HINAGATA_SERVER_LISEN", ":1")], &[]);
         let error = found.check_names(None).expect_err("are none");
         assert_eq!((error.exit_code(), error.near()), (2, ["keys".to_owned()].as_slice()));

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsStr};
 
-use hinagata_document::{Data, Diagnostic, Error, Node, Place, Result};
+use hinagata_document::{Data, Diagnostic, Error, Node, Place, Reason, Result};
 use hinagata_value::near_names;
 use serde_json::{Value, json};
 
@@ -23,38 +23,38 @@ pub(super) struct LayerValue {
 }
 
 /// All values that `sources` give, the lowest layer first.
-pub(super) fn layers(sources: &SettingsSources, problems: &mut Problems) -> Vec<LayerValue> {
-    let mut given = Vec::new();
+pub(super) fn collect_values(sources: &SettingsSources, problems: &mut Problems) -> Vec<LayerValue> {
+    let mut values = Vec::new();
     if let Some(file) = &sources.user {
-        Reader { file, origin: Origin::User, given: &mut given, problems }.read();
+        Reader { file, origin: Origin::User, values: &mut values, problems }.read();
     }
     for file in &sources.extended {
-        Reader { file, origin: Origin::Workspace, given: &mut given, problems }.read();
+        Reader { file, origin: Origin::Workspace, values: &mut values, problems }.read();
     }
     if let Some(file) = &sources.workspace {
-        given.extend(compat(file));
-        Reader { file, origin: Origin::Workspace, given: &mut given, problems }.read();
+        values.extend(profile_from_name(file));
+        Reader { file, origin: Origin::Workspace, values: &mut values, problems }.read();
     }
-    environment(sources, &mut given, problems);
+    read_environment(sources, &mut values, problems);
     for flag in &sources.flags {
-        given.extend(self::flag(flag, problems));
+        values.extend(parse_flag(flag, problems));
     }
-    given
+    values
 }
 
 /// What the files of the workspace set that only a trusted workspace may, by name; where several set it, as the last does.
 pub(super) fn privileged(sources: &SettingsSources) -> BTreeMap<String, Value> {
-    let (mut given, mut problems) = (Vec::new(), Problems::default());
+    let (mut values, mut problems) = (Vec::new(), Problems::default());
     for file in sources.extended.iter().chain(&sources.workspace) {
-        Reader { file, origin: Origin::Workspace, given: &mut given, problems: &mut problems }.read();
+        Reader { file, origin: Origin::Workspace, values: &mut values, problems: &mut problems }.read();
     }
-    let counts = given.into_iter().filter(|given| given.setting.power != Power::Harmless);
+    let counts = values.into_iter().filter(|given| given.setting.power != Power::Harmless);
     counts.map(|given| (given.name, given.value)).collect()
 }
 
 /// The habits that the name of `file` asks for. They count in every workspace, so nothing that needs trust may follow from
 /// this origin.
-fn compat(file: &SettingsFile) -> Option<LayerValue> {
+fn profile_from_name(file: &SettingsFile) -> Option<LayerValue> {
     let setting = setting("compat").filter(|_| is_foreign_settings(&file.name))?;
     let origin = Origin::FileName(file.name.clone());
     Some(LayerValue { name: "compat".to_owned(), setting, value: "eddie".into(), origin })
@@ -64,7 +64,7 @@ fn compat(file: &SettingsFile) -> Option<LayerValue> {
 struct Reader<'a> {
     file: &'a SettingsFile,
     origin: fn(Place) -> Origin,
-    given: &'a mut Vec<LayerValue>,
+    values: &'a mut Vec<LayerValue>,
     problems: &'a mut Problems,
 }
 
@@ -74,7 +74,7 @@ impl Reader<'_> {
             Ok(node) => self.section("", &node),
             Err(errors) => {
                 for (message, place) in errors {
-                    self.problems.syntax(&self.file.name, message, place);
+                    self.problems.add_syntax_error(&self.file.name, message, place);
                 }
             }
         }
@@ -98,15 +98,15 @@ impl Reader<'_> {
                 self.entry(&format!("{name}.url"), node);
             }
             None if is_section(name) => {
-                let wrong = InvalidValue {
+                let invalid = InvalidValue {
                     message: format!("must be a section, not {}", node.kind()),
                     near: Vec::new(),
                     hint: Some(format!("write [{name}] on a line of its own, and its settings below")),
                 };
-                self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name);
+                self.problems.add_invalid(name, invalid, Some(self.place(node)), &self.file.name);
             }
             // What others keep in their files is theirs, but for the sections that we read.
-            None if is_foreign_settings(&self.file.name) && !is_of_project(name) => {}
+            None if is_foreign_settings(&self.file.name) && !is_project_setting(name) => {}
             None => {
                 let error = unknown_setting(name).at(self.place(node));
                 self.problems.warnings.push(Diagnostic::warning(&self.file.name, error));
@@ -116,7 +116,7 @@ impl Reader<'_> {
 
     fn value(&mut self, name: &str, setting: &'static Setting, node: &Node) {
         // An empty key of a configuration says nothing, as its format has it.
-        if node.is_null() && is_of_project(name) {
+        if node.is_null() && is_project_setting(name) {
             return;
         }
         let none = setting.optional && matches!(&node.data, Data::String(text) if text.trim() == "-");
@@ -124,9 +124,9 @@ impl Reader<'_> {
         match read {
             Ok(value) => {
                 let origin = (self.origin)(self.place(node));
-                self.given.push(LayerValue { name: name.to_owned(), setting, value, origin });
+                self.values.push(LayerValue { name: name.to_owned(), setting, value, origin });
             }
-            Err(wrong) => self.problems.wrong(name, wrong, Some(self.place(node)), &self.file.name),
+            Err(invalid) => self.problems.add_invalid(name, invalid, Some(self.place(node)), &self.file.name),
         }
     }
 
@@ -146,7 +146,7 @@ fn known_name(path: &str, key: &str) -> String {
 }
 
 /// Whether a setting belongs to what configurations of other programs say too: what is packed, and agents.
-fn is_of_project(name: &str) -> bool {
+fn is_project_setting(name: &str) -> bool {
     ["context.", "agents."].iter().any(|section| name.starts_with(section))
 }
 
@@ -155,19 +155,19 @@ fn is_section(name: &str) -> bool {
     SETTINGS.iter().any(|setting| setting.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
 
-fn environment(sources: &SettingsSources, given: &mut Vec<LayerValue>, problems: &mut Problems) {
+fn read_environment(sources: &SettingsSources, values: &mut Vec<LayerValue>, problems: &mut Problems) {
     let mut ours: Vec<_> = sources.environment.iter().collect();
     ours.sort_unstable();
     // Names that others gave too lie below our own.
     for setting in SETTINGS {
         let Some(variable) = setting.variable else { continue };
         if let Some((_, value)) = ours.iter().find(|(name, value)| name == variable && !value.is_empty()) {
-            word(
+            push_text_value(
                 setting.name.to_owned(),
                 setting,
                 value,
                 Origin::Environment(variable.to_owned()),
-                given,
+                values,
                 problems,
             );
         }
@@ -175,9 +175,9 @@ fn environment(sources: &SettingsSources, given: &mut Vec<LayerValue>, problems:
     for (variable, value) in ours {
         let Some(variable) = variable.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
         let origin = Origin::Environment(variable.to_owned());
-        match of_variable(variable) {
-            Some((name, setting)) => word(name, setting, value, origin, given, problems),
-            None if !is_of_others(variable) => {
+        match setting_for_variable(variable) {
+            Some((name, setting)) => push_text_value(name, setting, value, origin, values, problems),
+            None if !is_foreign_variable(variable) => {
                 let error = unknown_variable(variable);
                 problems.warnings.push(Diagnostic::warning(variable, error));
             }
@@ -187,7 +187,7 @@ fn environment(sources: &SettingsSources, given: &mut Vec<LayerValue>, problems:
 }
 
 /// The setting that a variable of the environment names.
-fn of_variable(variable: &str) -> Option<(String, &'static Setting)> {
+fn setting_for_variable(variable: &str) -> Option<(String, &'static Setting)> {
     let own = |setting: &&Setting| !setting.is_section() && setting.own_variable() == variable;
     if let Some(setting) = SETTINGS.iter().find(own) {
         return Some((setting.name.to_owned(), setting));
@@ -208,7 +208,7 @@ const TEST_VARIABLES: [&str; 4] =
 
 /// Whether a variable with our prefix is no attempt at a setting: one of ours that is none, or one that a system of
 /// containers makes for a service that is called as we are.
-fn is_of_others(variable: &str) -> bool {
+fn is_foreign_variable(variable: &str) -> bool {
     let rest = &variable[PREFIX.len()..];
     let is_port = |rest: &str| {
         rest.strip_prefix("PORT_").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
@@ -224,20 +224,23 @@ fn is_of_others(variable: &str) -> bool {
 fn unknown_variable(variable: &str) -> Error {
     let known: Vec<String> = SETTINGS.iter().map(Setting::own_variable).collect();
     let near = near_names(variable, known.iter().map(String::as_str).chain(OTHER_VARIABLES));
-    Error::definition("settings", format!("the variable `{variable}` of the environment names no setting"))
-        .with("variable", variable)
-        .with_near(near)
-        .with_hint(LISTED)
+    Error::definition(
+        Reason::Settings,
+        format!("the variable `{variable}` of the environment names no setting"),
+    )
+    .with("variable", variable)
+    .with_near(near)
+    .with_hint(LISTED)
 }
 
 const LISTED: &str = "`hina config` lists the settings";
 
-fn word(
+fn push_text_value(
     name: String,
     setting: &'static Setting,
     value: &OsStr,
     origin: Origin,
-    given: &mut Vec<LayerValue>,
+    values: &mut Vec<LayerValue>,
     problems: &mut Problems,
 ) {
     let read = match value.to_str() {
@@ -245,15 +248,15 @@ fn word(
         None => Err(InvalidValue { message: "must be UTF-8 text".to_owned(), near: Vec::new(), hint: None }),
     };
     match read {
-        Ok(value) => given.push(LayerValue { name, setting, value, origin }),
-        Err(wrong) => problems.wrong(&name, wrong, None, &origin.to_string()),
+        Ok(value) => values.push(LayerValue { name, setting, value, origin }),
+        Err(invalid) => problems.add_invalid(&name, invalid, None, &origin.to_string()),
     }
 }
 
-fn flag(flag: &str, problems: &mut Problems) -> Option<LayerValue> {
+fn parse_flag(flag: &str, problems: &mut Problems) -> Option<LayerValue> {
     let Some((name, text)) = flag.split_once('=') else {
         problems.push(
-            Error::definition("settings", format!("`--set {flag}` gives no setting a value"))
+            Error::definition(Reason::Settings, format!("`--set {flag}` gives no setting a value"))
                 .with_hint("write --set section.key=value"),
         );
         return None;
@@ -264,8 +267,8 @@ fn flag(flag: &str, problems: &mut Problems) -> Option<LayerValue> {
     };
     match setting.read_text(text) {
         Ok(value) => Some(LayerValue { name: name.to_owned(), setting, value, origin: Origin::Flag }),
-        Err(wrong) => {
-            problems.wrong(name, wrong, None, "--set");
+        Err(invalid) => {
+            problems.add_invalid(name, invalid, None, "--set");
             None
         }
     }
@@ -280,7 +283,7 @@ pub fn unknown_setting(name: &str) -> Error {
         near = near_names(name, SETTINGS.iter().filter_map(|setting| Some(setting.name.split_once('.')?.0)));
         near.dedup();
     }
-    Error::definition("settings", format!("unknown setting `{name}`"))
+    Error::definition(Reason::Settings, format!("unknown setting `{name}`"))
         .with("setting", name)
         .with_near(near)
         .with_hint(LISTED)
@@ -300,26 +303,26 @@ impl Problems {
         self.errors.push(error);
     }
 
-    fn syntax(&mut self, file: &str, message: String, place: Option<Place>) {
-        let error = Error::definition("settings", message).with("file", file);
+    fn add_syntax_error(&mut self, file: &str, message: String, place: Option<Place>) {
+        let error = Error::definition(Reason::Settings, message).with("file", file);
         self.push(place.into_iter().fold(error, Error::at));
     }
 
     /// `source` is what the user wrote it in.
-    fn wrong(&mut self, name: &str, wrong: InvalidValue, place: Option<Place>, source: &str) {
-        let InvalidValue { message, near, hint } = wrong;
+    fn add_invalid(&mut self, name: &str, invalid: InvalidValue, place: Option<Place>, source: &str) {
+        let InvalidValue { message, near, hint } = invalid;
         let sentence = match place {
             Some(_) => format!("`{name}` {message}"),
             None => format!("`{name}` {message} ({source})"),
         };
-        let error = Error::definition("settings", sentence).with("setting", name).with_near(near);
+        let error = Error::definition(Reason::Settings, sentence).with("setting", name).with_near(near);
         let error = place.into_iter().fold(error, Error::at);
         self.push(hint.into_iter().fold(error, Error::with_hint));
     }
 
     /// Tells that a value of a workspace does not count.
-    pub(super) fn ignored(&mut self, given: &LayerValue, message: String) {
-        let error = Error::definition("untrusted", message)
+    pub(super) fn add_ignored(&mut self, given: &LayerValue, message: String) {
+        let error = Error::definition(Reason::Untrusted, message)
             .with("setting", given.name.as_str())
             .with_hint("look at it, then run `hina trust`; or set it in your own settings");
         let error = given.origin.place().cloned().into_iter().fold(error, Error::at);
@@ -344,10 +347,10 @@ pub(super) fn combine_errors(errors: &[Error]) -> Option<Error> {
         })
     };
     let problems: Vec<Value> = errors.iter().map(problem).collect();
-    let told = match errors.len() {
+    let combined = match errors.len() {
         1 => first,
         2 => first.map_message(|message| format!("{message}, and 1 more problem")),
         count => first.map_message(|message| format!("{message}, and {} more problems", count - 1)),
     };
-    Some(told.with("problems", problems))
+    Some(combined.with("problems", problems))
 }

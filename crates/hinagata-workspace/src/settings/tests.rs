@@ -1,4 +1,4 @@
-use hinagata_document::Code;
+use hinagata_document::{Code, Reason};
 use serde_json::json;
 
 use super::*;
@@ -21,7 +21,7 @@ fn messages(settings: &Settings) -> Vec<String> {
 }
 
 #[test]
-fn without_any_source_the_defaults_hold() {
+fn without_any_source_the_defaults_apply() {
     let settings = Settings::default();
     assert_eq!(settings.limits(), hinagata_value::Limits::default());
     assert_eq!((settings.undefined(), settings.template_cache()), (None, 100));
@@ -31,7 +31,7 @@ fn without_any_source_the_defaults_hold() {
 }
 
 #[test]
-fn later_layers_win_and_the_losers_are_remembered() {
+fn later_layers_win_and_overridden_values_are_recorded() {
     let sources = SettingsSources {
         user: file("config.toml", "[render]\nlanguage = \"de\"\n"),
         extended: Vec::new(),
@@ -42,7 +42,7 @@ fn later_layers_win_and_the_losers_are_remembered() {
     let settings = trusted(&sources);
     let language = settings.get("render.language").expect("is a setting");
     let lost: Vec<_> =
-        language.lost.iter().map(|(value, origin)| (value.clone(), origin.to_string())).collect();
+        language.overridden.iter().map(|(value, origin)| (value.clone(), origin.to_string())).collect();
     assert_eq!((language.value.clone(), language.origin.to_string()), (json!("zh"), "--set".to_owned()));
     assert_eq!(
         lost,
@@ -66,7 +66,7 @@ fn the_workspace_beats_the_users_file() {
 }
 
 #[test]
-fn a_workspace_that_is_not_trusted_has_no_power() {
+fn an_untrusted_workspace_sets_nothing_privileged() {
     let text = "
         compat = 'eddie'
         [hooks]
@@ -85,7 +85,7 @@ fn a_workspace_that_is_not_trusted_has_no_power() {
     assert_eq!(settings.language(), Some("ja"), "what is harmless counts");
     assert_eq!(settings.diagnostics().len(), 4, "{:?}", messages(&settings));
     let first = &settings.diagnostics()[0].error;
-    assert_eq!(first.reason(), Some("untrusted"));
+    assert_eq!(first.reason(), Some(Reason::Untrusted));
     assert!(first.hint().is_some_and(|hint| hint.contains("hina trust")) && first.place().is_some());
 
     let settings = trusted(&workspace(text));
@@ -95,7 +95,7 @@ fn a_workspace_that_is_not_trusted_has_no_power() {
 }
 
 #[test]
-fn a_profile_that_follows_from_a_file_name_is_told_from_one_in_words() {
+fn a_profile_from_a_file_name_differs_from_an_explicit_one() {
     let origin = |name: &str, text: &str, trust: bool| {
         let sources = SettingsSources { workspace: file(name, text), ..SettingsSources::default() };
         let settings = Settings::resolve(&sources, trust).expect("is fine");
@@ -111,7 +111,7 @@ fn a_profile_that_follows_from_a_file_name_is_told_from_one_in_words() {
 }
 
 #[test]
-fn power_from_the_user_counts_everywhere() {
+fn privileged_settings_of_the_user_apply_everywhere() {
     let sources = SettingsSources {
         user: file("config.toml", "hooks.sandbox = 'best-effort'"),
         extended: Vec::new(),
@@ -132,7 +132,7 @@ fn power_from_the_user_counts_everywhere() {
 }
 
 #[test]
-fn a_workspace_that_is_not_trusted_lowers_limits_and_does_not_raise_them() {
+fn an_untrusted_workspace_lowers_limits_but_cannot_raise_them() {
     let sources = SettingsSources {
         user: file("config.toml", "limits.steps = 1000\ncaps.max_output_size = 500"),
         extended: Vec::new(),
@@ -154,7 +154,7 @@ fn a_workspace_that_is_not_trusted_lowers_limits_and_does_not_raise_them() {
 }
 
 #[test]
-fn a_workspace_that_is_not_trusted_reaches_nothing_outside() {
+fn an_untrusted_workspace_reaches_nothing_outside() {
     let sources = workspace("catalog.paths = ['prompts', '/etc', '../other', './more']");
     let settings = Settings::resolve(&sources, false).expect("is fine");
     assert_eq!(settings.catalog_paths(), ["prompts", "./more"]);
@@ -163,7 +163,7 @@ fn a_workspace_that_is_not_trusted_reaches_nothing_outside() {
 }
 
 #[test]
-fn names_that_nobody_knows_are_warnings_with_near_ones() {
+fn unknown_names_are_warnings_with_similar_names() {
     let mut sources = workspace("[limts]\nsteps = 1\n[render]\nlangauge = 'ja'\n[my_tool]\nx = 1\n");
     sources.environment = vec![
         ("HINAGATA_RENDER_LANGAUGE".into(), "x".into()),
@@ -184,7 +184,7 @@ fn names_that_nobody_knows_are_warnings_with_near_ones() {
 }
 
 #[test]
-fn what_a_user_trusts_are_values_that_need_trust() {
+fn trust_covers_the_values_of_privileged_settings() {
     let text = |text: &str| workspace(text).privileged_text();
     let trusted = text("[server]\nmax_body = '1MiB'\n[hooks]\ntimeout = '1s'\n");
     assert!(trusted.is_some());
@@ -206,7 +206,7 @@ fn what_a_user_trusts_are_values_that_need_trust() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_at_once() {
+fn all_problems_are_reported_at_once() {
     let sources = SettingsSources {
         user: file("config.toml", "limits.bytes = true\nrender = 5"),
         extended: Vec::new(),
@@ -215,12 +215,15 @@ fn everything_that_is_wrong_is_told_at_once() {
         flags: vec!["limits.calls=-1".into(), "render.langauge=ja".into(), "render.language".into()],
     };
     let error = Settings::resolve(&sources, true).expect_err("is wrong");
-    assert_eq!((error.code(), error.reason(), error.exit_code()), (Code::Definition, Some("settings"), 2));
+    assert_eq!(
+        (error.code(), error.reason(), error.exit_code()),
+        (Code::Definition, Some(Reason::Settings), 2)
+    );
     let problems = error.details()["problems"].as_array().expect("a list");
-    let told: Vec<_> =
+    let messages: Vec<_> =
         problems.iter().map(|problem| problem["message"].as_str().unwrap_or_default()).collect();
     assert_eq!(
-        told,
+        messages,
         [
             "`limits.bytes` must be a number of bytes, not a boolean",
             "`render` must be a section, not a number",
@@ -237,13 +240,13 @@ fn everything_that_is_wrong_is_told_at_once() {
 }
 
 #[test]
-fn what_is_no_toml_is_told_with_its_place() {
+fn invalid_toml_is_reported_with_its_place() {
     let error = Settings::resolve(&workspace("[render\nlanguage = 'ja'"), true).expect_err("is no TOML");
     assert_eq!(error.place().map(|place| (place.file.as_str(), place.line)), Some(("hinagata.toml", 1)));
 }
 
 #[test]
-fn others_variables_lie_below_ours() {
+fn own_variables_beat_those_of_other_programs() {
     let mut sources = SettingsSources {
         environment: vec![("REDIS_URL".into(), "redis://theirs".into())],
         ..SettingsSources::default()
@@ -257,7 +260,7 @@ fn others_variables_lie_below_ours() {
 }
 
 #[test]
-fn nothing_can_be_set_where_something_is_by_default() {
+fn a_dash_unsets_an_optional_setting() {
     let sources = SettingsSources {
         user: file("config.toml", "limits.deadline = '1s'\nkeys = [{name = 'a'}]"),
         extended: Vec::new(),
@@ -267,8 +270,8 @@ fn nothing_can_be_set_where_something_is_by_default() {
     let settings = trusted(&sources);
     assert_eq!(settings.limits().deadline, None);
     assert_eq!(settings.get("keys").map(|keys| keys.value.clone()), Some(json!([{"name": "a"}])));
-    let wrong = SettingsSources { flags: vec!["limits.steps=-".into()], ..SettingsSources::default() };
-    assert!(Settings::resolve(&wrong, true).is_err(), "steps are always bounded");
+    let invalid = SettingsSources { flags: vec!["limits.steps=-".into()], ..SettingsSources::default() };
+    assert!(Settings::resolve(&invalid, true).is_err(), "steps are always bounded");
 }
 
 proptest::proptest! {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hinagata_document::{Error, Result};
+use hinagata_document::{Error, Reason, Result};
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
@@ -41,11 +41,14 @@ impl Settings {
     pub fn times(&self, name: &str) -> Result<Vec<Duration>> {
         let time = |text: String| {
             let seconds =
-                amount::seconds(&text).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+                amount::parse_seconds(&text).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
             seconds.ok_or_else(|| {
-                Error::definition("settings", format!("`{name}` must be a list of times, but holds `{text}`"))
-                    .with("setting", name)
-                    .with_hint("write times as `100ms` or `2s`, with commas between them")
+                Error::definition(
+                    Reason::Settings,
+                    format!("`{name}` must be a list of times, but holds `{text}`"),
+                )
+                .with("setting", name)
+                .with_hint("write times as `100ms` or `2s`, with commas between them")
             })
         };
         self.texts(name).into_iter().map(time).collect()
@@ -60,7 +63,7 @@ impl Settings {
     /// The entries of the section `name`, such as `mcp_servers`.
     #[must_use]
     pub fn section(&self, name: &str) -> Map<String, Value> {
-        let entry = |(full, resolved): (&str, &super::Resolved)| {
+        let entry = |(full, resolved): (&str, &super::ResolvedSetting)| {
             let key = full.strip_prefix(name)?.strip_prefix('.')?;
             Some((key.to_owned(), resolved.value.clone()))
         };

@@ -25,13 +25,13 @@ use crate::{
 };
 
 /// A burst is over when nothing happened for this long …
-const QUIET: Duration = Duration::from_millis(50);
+const QUIET_TIME: Duration = Duration::from_millis(50);
 
 /// … or when it lasts this long.
-const LONGEST: Duration = Duration::from_millis(500);
+const MAX_BURST: Duration = Duration::from_millis(500);
 
 /// How long to wait before something is tried again that could not be watched.
-const AGAIN: Duration = Duration::from_secs(2);
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// Something changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,21 +51,21 @@ pub struct Watcher {
 
 impl Watcher {
     /// Watches `places`, files and directories with everything beneath them, whether they are there or not, and calls
-    /// `told` on a thread of its own after each burst of changes. Links are not followed.
+    /// `on_change` on a thread of its own after each burst of changes. Links are not followed.
     ///
     /// # Errors
     /// Code `system` when the system does not allow to watch.
     pub fn new(
         places: impl IntoIterator<Item = PathBuf>,
-        mut told: impl FnMut(Change) + Send + 'static,
+        mut on_change: impl FnMut(Change) + Send + 'static,
     ) -> Result<Self> {
-        let places: Vec<PathBuf> = places.into_iter().map(|place| place_of(&place)).collect();
+        let places: Vec<PathBuf> = places.into_iter().map(|place| resolve_above(&place)).collect();
         let pending = Arc::new(PendingChanges::new(places.clone()));
         let mut watches = WatchSet::new(places, &pending).map_err(|error| cannot_watch(&error))?;
-        let complete = watches.arm(false).map_err(|error| cannot_watch(&error))?;
+        let complete = watches.arm_watches(false).map_err(|error| cannot_watch(&error))?;
         let work = {
             let pending = Arc::clone(&pending);
-            move || work(&pending, &mut watches, complete, &mut told)
+            move || run_watch(&pending, &mut watches, complete, &mut on_change)
         };
         let started = thread::Builder::new().name("watch".into()).spawn(work);
         let thread = started.map_err(|error| cannot_watch(&notify::Error::io(error)))?;
@@ -86,16 +86,16 @@ impl Drop for Watcher {
     }
 }
 
-fn work(pending: &PendingChanges, watches: &mut WatchSet, mut complete: bool, told: &mut dyn FnMut(Change)) {
+fn run_watch(pending: &PendingChanges, watches: &mut WatchSet, mut complete: bool, on_change: &mut dyn FnMut(Change)) {
     loop {
-        let patience = (!complete).then_some(AGAIN);
-        let Some(burst) = pending.wait(patience, QUIET, LONGEST) else { return };
+        let patience = (!complete).then_some(RETRY_DELAY);
+        let Some(burst) = pending.wait(patience, QUIET_TIME, MAX_BURST) else { return };
         let before = watches.count();
-        complete = watches.arm(burst.lost).unwrap_or(false);
+        complete = watches.arm_watches(burst.moved).unwrap_or(false);
         // What could not be watched until now may have changed unseen.
         let seen_late = watches.count() != before;
         if let Some(change) = burst.change.or_else(|| seen_late.then(Change::anything)) {
-            told(change);
+            on_change(change);
         }
     }
 }
@@ -124,7 +124,7 @@ pub fn watched_paths(root: &Path, paths: &[String], state: Option<&StateDir>) ->
 }
 
 /// The place as the system names it in what it tells: the links above it are resolved, even where it is not there yet.
-fn place_of(place: &Path) -> PathBuf {
+fn resolve_above(place: &Path) -> PathBuf {
     let written = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
     for above in written.ancestors().skip(1) {
         if let (Ok(real), Ok(rest)) = (above.canonicalize(), written.strip_prefix(above)) {
@@ -143,7 +143,7 @@ fn cannot_watch(error: &notify::Error) -> Error {
         _ => ("watch", "check the permissions of the workspace"),
     };
     Error::new(Code::System, format!("changes cannot be watched: {error}"))
-        .with("reason", reason)
+        .with_reason(reason)
         .with("paths", error.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
         .with_hint(hint)
 }

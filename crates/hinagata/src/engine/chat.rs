@@ -8,7 +8,7 @@ use hinagata_template::{Content, Message};
 use serde_json::{Value, json};
 
 use super::rendered::RenderedBody;
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Reason, Result};
 
 impl From<&CompiledPrompt> for RenderedBody {
     /// The messages of a compiled prompt.
@@ -65,12 +65,12 @@ fn element(message: &Message) -> Result<ModuleMessage> {
             Code::RenderRuntime,
             "a tool message has no tool call id, which every provider requires",
         )
-        .with("reason", "runtime")
+        .with_reason(Reason::Runtime)
         .with_hint(
             "render as messages, or write the prompt as a module and give the message a `toolCallId`",
         )),
         other => Err(Error::new(Code::RenderRuntime, format!("unknown role `{other}`"))
-            .with("reason", "runtime")
+            .with_reason(Reason::Runtime)
             .with_hint("use system, user or assistant")),
     }
 }
@@ -100,7 +100,7 @@ fn attachment(content: &Content) -> Result<Attachment> {
         _ => match (text("/file/path"), text("/file/mime_type")) {
             (Some(path), Some(mime)) => Ok(Attachment::file(path, mime)),
             _ => Err(Error::new(Code::RenderRuntime, format!("unsupported part type `{kind}`"))
-                .with("reason", "runtime")
+                .with_reason(Reason::Runtime)
                 .with_hint("use `media` with a URL, or with data and a type, or render as messages")),
         },
     }

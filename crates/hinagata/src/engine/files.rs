@@ -13,7 +13,7 @@ use super::{
     layers::{Layers, Origin},
     pipeline::Call,
 };
-use crate::{Approval, Code, Error, PACKS, PackId, Result, source::Directory};
+use crate::{Approval, Code, Error, PACKS, PackId, Reason, Result, source::Directory};
 
 /// Maximum size of a file that a parameter or a hook reads, in bytes.
 const LARGEST: u64 = 1 << 20;
@@ -145,7 +145,7 @@ fn file_error(path: &str, problem: &str, message: String) -> Error {
         _ => "use a path beneath the workspace path or the prompt's directory",
     };
     Error::new(Code::Validation, message)
-        .with("reason", "file")
+        .with_reason(Reason::File)
         .with("problem", problem)
         .with("file", path)
         .with_hint(hint)

@@ -20,7 +20,7 @@ use super::{
     withheld::Declarer,
 };
 use crate::{
-    Code, Error, PACKS, Result,
+    Code, Error, PACKS, Reason, Result,
     ports::{Capabilities, HookJob, ModelRequest, PortFuture, QueueTime, Stage},
 };
 
@@ -45,7 +45,7 @@ impl Call<'_> {
         let definition = &self.plan.inherited.definition;
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python_error(name))?;
         let (permissions, withheld) =
-            self.split_permissions(Declarer::Prompt, definition.permissions.granted().collect());
+            self.split_permissions(Declarer::Prompt, definition.permissions.granted_names().collect());
         let file = self.plan.hook_file();
         let own = OwnFiles::for_file(&self.snapshot.catalog, self.plan.choice.entry.pack(), &file)?;
         let abilities = CallCapabilities::new(self, Some(layers), &waited);
@@ -204,7 +204,7 @@ pub(super) fn unavailable_value() -> Value {
 
 fn no_python_error(stage: &str) -> Error {
     Error::new(Code::Hook, format!("`{stage}` cannot run: Python is not available"))
-        .with("reason", "unavailable")
+        .with_reason(Reason::Unavailable)
         .with("stage", stage)
 }
 
@@ -273,7 +273,7 @@ impl<'a, 'c> CallCapabilities<'a, 'c> {
         let placed = |error| with_places(error, &sources);
         let Some((joined, file)) = self.template(&sources, name)? else {
             return Err(Error::new(Code::RenderTemplateNotFound, format!("template `{name}` not found"))
-                .with("reason", "template_not_found")
+                .with_reason(Reason::TemplateNotFound)
                 .with("template", name));
         };
         let limits = plan.limits.clone();

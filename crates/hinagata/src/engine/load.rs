@@ -13,7 +13,7 @@ use super::{
     wait::block_on,
 };
 use crate::{
-    Catalog, Code, Digest, Error, ResolvedPrompt, Result,
+    Catalog, Code, Digest, Error, Reason, ResolvedPrompt, Result,
     definition::{Computed, Definition, Inherited},
     ports::{Capabilities, HookJob, ModelRequest, PortFuture, QueueTime, Stage},
     source::Entry,
@@ -47,7 +47,7 @@ pub(super) fn load_inherited(
     loaded: &LoadedDefinitions,
 ) -> Result<Inherited, PlanError> {
     let mut open = None;
-    let result = catalog.inherited_with(choice, |entry, definition| {
+    let result = catalog.inherited_definition_with(choice, |entry, definition| {
         let Some(source) = source_to_run(&definition) else { return Ok(definition) };
         match loaded.get(&key(entry, source)) {
             Some(computed) => Ok(Arc::new(complete(entry, &definition, &computed)?)),
@@ -117,7 +117,7 @@ impl Engine {
                 error.with_default("prompt_id", definition.id.as_str()).with_default("stage", "load")
             })?;
         }
-        Err(Error::definition("extends_depth", format!("`{name}` has too many parents")))
+        Err(Error::definition(Reason::ExtendsDepth, format!("`{name}` has too many parents")))
     }
 
     /// Runs the file of a definition and caches its constants.
@@ -171,7 +171,7 @@ pub(super) fn needs_loading_error(owner: &Definition) -> Error {
         format!("the declarations of `{}` are computed, and its prompt.py has not run", owner.id),
     )
     .with("prompt_id", owner.id.as_str())
-    .with("reason", "unavailable")
+    .with_reason(Reason::Unavailable)
     .with_hint("load the prompt first, or write METADATA, VARIABLES and TEMPLATE as literals");
     match owner.hooks.needs_loading.first() {
         Some((_, place)) => error.at(place.clone()),

@@ -5,7 +5,7 @@ use hinagata_workspace::secret;
 use serde_json::{Map, Value};
 
 use crate::{
-    Catalog, Code, Error, Result, media,
+    Catalog, Code, Error, Reason, Result, media,
     source::{Directory, Entry},
 };
 
@@ -39,7 +39,7 @@ impl PartFiles<'_> {
         found.ok_or_else(|| {
             let shown: String = name.chars().take(200).collect();
             Error::new(Code::Validation, format!("file `{shown}` not found"))
-                .with("reason", "file")
+                .with_reason(Reason::File)
                 .with("file", shown)
                 .with_hint("use a path beneath the prompt's directory or the workspace")
         })
@@ -69,7 +69,7 @@ fn medium(kind: &str, mut fields: Map<String, Value>, files: &PartFiles<'_>) -> 
     let drawing = || bytes.windows(4).take(1_024).any(|bytes| bytes == b"<svg").then_some("image/svg+xml");
     let found = media::detect_media_type(&bytes).or_else(drawing).unwrap_or("");
     if !found.starts_with(kind) {
-        return Err(Error::definition("media", format!("`{name}` is not an {kind} file"))
+        return Err(Error::definition(Reason::Media, format!("`{name}` is not an {kind} file"))
             .with("file", name)
             .with_hint(format!("use a common {kind} format")));
     }
@@ -85,7 +85,7 @@ fn resource(mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map
     if let Some(name) = text(&fields, "file").map(str::to_owned) {
         let bytes = files.read(&name)?;
         fields.remove("file");
-        let kind = media::of_file(&name, &bytes);
+        let kind = media::type_of_file(&name, &bytes);
         fields.entry("mime_type").or_insert_with(|| kind.into());
         match String::from_utf8(bytes) {
             Ok(text) => fields.insert("text".to_owned(), text.into()),
@@ -95,13 +95,13 @@ fn resource(mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map
     if let Some(blob) = text(&fields, "blob")
         && !media::is_base64(blob)
     {
-        return Err(Error::definition("media", format!("invalid base64 in the `blob` of `{uri}`")));
+        return Err(Error::definition(Reason::Media, format!("invalid base64 in the `blob` of `{uri}`")));
     }
     if let Some(kind) = text(&fields, "mime_type")
         && !media::is_type(kind)
     {
         return Err(Error::definition(
-            "media",
+            Reason::Media,
             format!("invalid `mime_type` of `{uri}`; use a type such as text/plain"),
         ));
     }
@@ -111,7 +111,7 @@ fn resource(mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map
 fn link(fields: Map<String, Value>) -> Result<Map<String, Value>> {
     let uri = checked_uri(&fields)?;
     if text(&fields, "name").is_none_or(str::is_empty) {
-        return Err(Error::definition("media", format!("the link to `{uri}` has no `name`")));
+        return Err(Error::definition(Reason::Media, format!("the link to `{uri}` has no `name`")));
     }
     Ok(fields)
 }
@@ -122,9 +122,9 @@ fn checked_uri(fields: &Map<String, Value>) -> Result<String> {
         Some(uri) => {
             let shown: String = uri.chars().filter(|c| !c.is_control()).take(80).collect();
             Err(Error::new(Code::Validation, format!("invalid URI `{shown}`"))
-                .with("reason", "uri")
+                .with_reason(Reason::Uri)
                 .with_hint("write it with its scheme, such as `docs://guide`"))
         }
-        None => Err(Error::definition("media", "a resource has no `uri`")),
+        None => Err(Error::definition(Reason::Media, "a resource has no `uri`")),
     }
 }

@@ -29,7 +29,7 @@ use super::{
     withheld::Withheld,
 };
 use crate::{
-    Agent, Code, Error, Result, definition::UndefinedMode, ports::Stage, secrets::Secrets,
+    Agent, Code, Error, Reason, Result, definition::UndefinedMode, ports::Stage, secrets::Secrets,
     store::StoreSnapshot,
 };
 
@@ -213,7 +213,7 @@ impl Call<'_> {
         let RenderOutput { body, module } = output;
         let read = std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner));
         for left_out in module.iter().flat_map(|prompt| &prompt.warnings) {
-            let error = Error::definition("module", left_out.message.clone());
+            let error = Error::definition(Reason::Module, left_out.message.clone());
             warnings.push(Warning::new(left_out.path.clone(), error));
         }
         let (about, read_files) = (Arc::clone(&self.plan.about), read.into_iter().collect());
@@ -358,7 +358,7 @@ impl Call<'_> {
     ) -> Result<RenderedBody> {
         let RenderedBody::Text(text) = body else {
             return Err(Error::definition(
-                "post_render",
+                Reason::PostRender,
                 "`post_render` requires a text, and this prompt has messages",
             )
             .with_hint("remove `post_render`, or write the prompt as one text"));
@@ -467,7 +467,7 @@ fn dropped_change_warnings(before: &Map<String, Value>, after: &Map<String, Valu
     let warning = |name: &str| {
         let message = format!("`pre_render` changed the reserved name `{name}`; the change is dropped");
         let error = Error::new(Code::Hook, message)
-            .with("reason", "reserved")
+            .with_reason(Reason::Reserved)
             .with("variable", name)
             .with_hint("use another name for it");
         Warning::new(name, error)

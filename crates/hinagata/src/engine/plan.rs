@@ -23,7 +23,7 @@ use super::{
     tools::{KnownTools, SPACE},
 };
 use crate::{
-    Catalog, Code, Error, PackId, ResolvedPrompt, Result, VariableProvider,
+    Catalog, Code, Error, PackId, Reason, ResolvedPrompt, Result, VariableProvider,
     definition::{
         Body, Definition, FileRead, Inherited, Message, Origin, Parameter, ParameterClass, Parameters, Part,
         Role, TemplateText, UndefinedMode, ValueType,
@@ -99,7 +99,7 @@ pub(super) struct Fetches {
 
 impl Fetches {
     fn for_plan(plan: &Plan) -> Self {
-        let hooks = plan.inherited.definition.hooks.any();
+        let hooks = plan.inherited.definition.hooks.has_any();
         let reaches = |name: &str| hooks || plan.reads.can_reach(name);
         let any = |list: &[(String, String)]| list.iter().any(|(name, _)| reaches(name));
         let system = reaches("system") || any(&plan.system);
@@ -242,7 +242,7 @@ pub(super) struct PlannedProvider {
 impl Plan {
     pub(super) fn build(choice: ResolvedPrompt, with: &Planning<'_>) -> Result<Self, PlanError> {
         let inherited = load::load_inherited(with.catalog, &choice, with.loaded)?;
-        let owner = Arc::clone(inherited.with_body()?);
+        let owner = Arc::clone(inherited.body_definition()?);
         let definition = &inherited.definition;
         let undefined =
             definition.undefined.or(with.options.undefined).unwrap_or_else(|| default_mode(definition));
@@ -317,7 +317,7 @@ impl Plan {
         };
         plan.fetches = Fetches::for_plan(&plan);
         plan.is_plain = !plan.fetches.anything
-            && !plan.inherited.definition.hooks.any()
+            && !plan.inherited.definition.hooks.has_any()
             && !plan.uses_tools()
             && plan.warnings.is_empty()
             && plan.undefined != UndefinedMode::Error
@@ -351,7 +351,7 @@ impl Plan {
 
     /// Whether a template or a hook can reach the variable called `name`.
     pub(super) fn reaches(&self, name: &str) -> bool {
-        self.inherited.definition.hooks.any() || self.reads.can_reach(name)
+        self.inherited.definition.hooks.has_any() || self.reads.can_reach(name)
     }
 
     /// The sorted names of the variables that templates read and a caller can pass.
@@ -375,7 +375,7 @@ impl Plan {
 
     /// Whether it is a store prompt, which sees shared variables by their own names.
     pub(super) fn is_store_prompt(&self) -> bool {
-        self.choice.entry.stored().is_some()
+        self.choice.entry.store_prompt().is_some()
     }
 
     /// The file with the hooks of the prompt.
@@ -419,12 +419,12 @@ fn stale_resolution_warning(catalog: &Catalog, choice: &ResolvedPrompt) -> Optio
 
 /// Warns that a cap reduces the time of the prompt's Python.
 fn capped_time_warning(definition: &Definition, allowed: &Number) -> Option<Warning> {
-    let asked = definition.limits.max_execution_time.as_ref().filter(|_| definition.hooks.any())?;
+    let asked = definition.limits.max_execution_time.as_ref().filter(|_| definition.hooks.has_any())?;
     if asked.as_f64() <= allowed.as_f64() {
         return None;
     }
     let message = format!("`max_execution_time` is capped at {allowed} s; the prompt requests {asked} s");
-    let error = Error::definition("cap", message)
+    let error = Error::definition(Reason::Cap, message)
         .with("limit", allowed.clone())
         .with_hint("raise `caps.max_execution_time` in the settings, or `caps` in defaults.json");
     Some(Warning::new("max_execution_time", error))
@@ -486,7 +486,7 @@ fn providers(catalog: &Catalog, reads: &Reads, inherited: &Inherited) -> Result<
 
 pub(super) fn namespace_conflict(namespace: &str, first: &PackId, second: &PackId) -> Error {
     Error::new(Code::Conflict, format!("the packs `{first}` and `{second}` both provide `{namespace}`"))
-        .with("reason", "namespace")
+        .with_reason(Reason::Namespace)
         .with("namespace", namespace)
         .with("candidates", vec![first.as_str(), second.as_str()])
         .with_hint(format!("reject one of the packs, or pass `{namespace}` with the call"))
@@ -517,7 +517,7 @@ impl Builder<'_> {
             Body::Module(body) => PlannedBody::Module(Box::new(self.plan_module(body)?)),
             Body::NeedsLoading => return Err(load::needs_loading_error(owner)),
             Body::Inherited => {
-                return Err(Error::definition("no_body", format!("`{}` has no template", owner.id)));
+                return Err(Error::definition(Reason::NoBody, format!("`{}` has no template", owner.id)));
             }
         })
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Number;
 
 use super::plan::seconds;
-use crate::{Code, Error};
+use crate::{Code, Error, Reason};
 
 /// The time budget of all Python of a render. Neither waits for a free process nor template runs count against it.
 pub(super) struct PythonTime {
@@ -54,7 +54,7 @@ impl PythonTime {
     /// Adds the time of earlier stages to the error of a stage that timed out.
     pub(super) fn with_account(&self, error: Error) -> Error {
         let error = error.with_default("limit", self.limit.clone());
-        match self.spent.is_empty() || error.reason() != Some("timeout") {
+        match self.spent.is_empty() || error.reason() != Some(Reason::Timeout) {
             true => error,
             false => error.map_message(|message| {
                 format!("{message}; {} of the {} s for all Python of a render", self.account(), self.limit)
@@ -64,9 +64,12 @@ impl PythonTime {
 }
 
 fn timeout(message: String, limit: &Number) -> Error {
-    Error::new(Code::HookTimeout, message).with("reason", "timeout").with("limit", limit.clone()).with_hint(
-        "make the hooks faster, or raise `max_execution_time` in the prompt's limits or in defaults.json",
-    )
+    Error::new(Code::HookTimeout, message)
+        .with_reason(Reason::Timeout)
+        .with("limit", limit.clone())
+        .with_hint(
+            "make the hooks faster, or raise `max_execution_time` in the prompt's limits or in defaults.json",
+        )
 }
 
 #[cfg(test)]

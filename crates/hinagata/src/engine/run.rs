@@ -16,7 +16,7 @@ use super::{
     rendered::RenderedBody,
     sources::PromptSources,
 };
-use crate::{Catalog, Code, Error, Result, definition::UndefinedMode};
+use crate::{Catalog, Code, Error, Reason, Result, definition::UndefinedMode};
 
 /// The inputs of the template runs of one render.
 pub(super) struct Run<'r> {
@@ -266,7 +266,7 @@ impl TemplatePass<'_, '_> {
                     Code::RenderSecurity,
                     format!("a role from data must be user, assistant or tool, not `{shown}`"),
                 )
-                .with("reason", "security")
+                .with_reason(Reason::Security)
                 .with_hint("write any other role literally in the prompt"))
             }
         }

@@ -59,7 +59,7 @@ impl Schemas {
 #[cfg(feature = "schema")]
 fn unusable(parameter: &Parameter, error: &jsonschema::ValidationError<'_>) -> crate::Error {
     let message = format!("invalid schema of `{}`: {error}", parameter.name);
-    let error = crate::Error::definition("schema", message).with("parameter", parameter.name.as_str());
+    let error = crate::Error::definition(Reason::Schema, message).with("parameter", parameter.name.as_str());
     match &parameter.place {
         Some(place) => error.at(place.clone()),
         None => error,

@@ -11,7 +11,7 @@ use super::{
     pipeline::Call,
     trace::ReadAt,
 };
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Reason, Result};
 
 impl Call<'_> {
     /// Reports all undefined variables at once, for the mode `error`.
@@ -30,7 +30,7 @@ impl Call<'_> {
         let known = hinagata_value::Variables::names(layers);
         let near = hinagata_value::near_names(&first.name, known);
         let mut error = Error::new(Code::RenderUndefined, message)
-            .with("reason", "undefined")
+            .with_reason(Reason::Undefined)
             .with("missing", names)
             .with("missing_details", details)
             .with_near(near)

@@ -12,7 +12,7 @@ use std::{
 
 use hinagata_value::Cancel;
 
-use crate::{Code, Error, Result, ports::PortFuture};
+use crate::{Code, Error, Reason, Result, ports::PortFuture};
 
 struct Unpark(Thread);
 
@@ -48,7 +48,7 @@ pub(super) async fn unless_cancelled<T>(
     poll_fn(|context| {
         if let Some(Poll::Ready(())) = cancel.map(|cancel| cancel.poll_cancelled(context)) {
             return Poll::Ready(Err(
-                Error::new(Code::Deadline, "the render was cancelled").with("reason", "deadline")
+                Error::new(Code::Deadline, "the render was cancelled").with_reason(Reason::Deadline)
             ));
         }
         work.as_mut().poll(context)

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::SystemTime};
 
 use hinagata::{
-    Approval, Approvals, Catalog, CatalogOptions, Code, PackId, PackKind,
+    Approval, Approvals, Catalog, CatalogOptions, Code, PackId, PackKind, Reason,
     definition::{Body, Language, ParameterClass},
     source::RootKind,
 };
@@ -163,7 +163,7 @@ fn two_spellings_in_one_place_are_a_conflict() {
         ("user_data/shared/prompts/daily_report/template.md", "x"),
     ]);
     let error = workspace.catalog(&[]).choose("daily-report").expect_err("is a conflict");
-    assert_eq!((error.code(), error.reason()), (Code::Conflict, Some("unresolved")));
+    assert_eq!((error.code(), error.reason()), (Code::Conflict, Some(Reason::Unresolved)));
     assert_eq!(error.details()["candidates"].as_array().map(Vec::len), Some(2));
 }
 
@@ -176,10 +176,13 @@ fn a_recorded_choice_decides_until_it_is_stale() {
     ]);
     let catalog = workspace.catalog(&["p"]);
     let theirs = "user_data/packs/p/prompts/review";
-    assert_eq!(catalog.choose("review").expect_err("is a conflict").reason(), Some("unresolved"));
+    assert_eq!(catalog.choose("review").expect_err("is a conflict").reason(), Some(Reason::Unresolved));
     let decided = catalog.set_resolution("Review", theirs, SystemTime::now()).expect("writes");
     assert_eq!(decided.choose("review").expect("is decided").entry.source(), theirs);
-    assert_eq!(catalog.choose("review").expect_err("the old snapshot stays").reason(), Some("unresolved"));
+    assert_eq!(
+        catalog.choose("review").expect_err("the old snapshot stays").reason(),
+        Some(Reason::Unresolved)
+    );
     assert_eq!(decided.resolutions().iter().next().map(|(_, found)| found.candidates.len()), Some(2));
     let unapproved = catalog.with_approvals(Approvals::default());
     assert_eq!(
@@ -190,7 +193,7 @@ fn a_recorded_choice_decides_until_it_is_stale() {
     workspace.write("user_data/packs/q/prompts/review/template.md", "third");
     workspace.remove("user_data/packs/p");
     let error = workspace.catalog(&["p", "q"]).choose("review").expect_err("is stale");
-    assert_eq!(error.reason(), Some("stale_resolution"));
+    assert_eq!(error.reason(), Some(Reason::StaleResolution));
     let refused = |source| {
         catalog.set_resolution("review", source, SystemTime::now()).expect_err("is no candidate").code()
     };
@@ -243,9 +246,9 @@ fn declarations_are_inherited_and_replaced_by_name() {
     assert_eq!(found.parameters.names(ParameterClass::Required), ["a"]);
     assert_eq!(found.parameters.names(ParameterClass::Optional), ["b", "c", "d"]);
     assert_eq!(found.parameters.get("b").and_then(|b| b.default.clone()), Some(2.into()));
-    assert_eq!(found.with_body().expect("has one").id.as_str(), "base");
-    assert_eq!(found.definition.permissions.granted().count(), 0);
-    assert!(!found.definition.hooks.any());
+    assert_eq!(found.body_definition().expect("has one").id.as_str(), "base");
+    assert_eq!(found.definition.permissions.granted_names().count(), 0);
+    assert!(!found.definition.hooks.has_any());
     assert_eq!(catalog.defaults().expect("reads").limits(&found.definition.limits).max_output_size, 50_000);
 }
 
@@ -258,7 +261,7 @@ fn parents_that_are_missing_or_go_in_circles_are_errors() {
     ]);
     let catalog = workspace.catalog(&[]);
     let error = catalog.definition("a").expect_err("is a circle");
-    assert_eq!(error.reason(), Some("extends_cycle"));
+    assert_eq!(error.reason(), Some(Reason::ExtendsCycle));
     assert_eq!(error.details()["chain"], serde_json::json!(["a", "b", "a"]));
     let error = catalog.definition("lost").expect_err("has no parent");
     assert_eq!(
@@ -297,7 +300,7 @@ fn templates_are_looked_up_by_prompt_then_by_place() {
     assert_eq!(template(&catalog, shared, "partials/own.md").as_deref(), Some("a own"));
     assert_eq!(template(&catalog, a, "partials/both.md").as_deref(), Some("a both"));
     let error = catalog.template(shared, "partials/both.md").expect_err("is a conflict");
-    assert_eq!((error.code(), error.reason()), (Code::Conflict, Some("partial")));
+    assert_eq!((error.code(), error.reason()), (Code::Conflict, Some(Reason::Partial)));
     assert_eq!(
         catalog.template(shared, "partials/x.gotmpl").expect("reads").expect("is there").text.engine,
         Language::Go
@@ -319,7 +322,7 @@ fn templates_are_looked_up_by_prompt_then_by_place() {
         assert_eq!(template(&catalog, shared, name), None, "{name}");
     }
     let error = catalog.template(shared, "partials").expect_err("a directory is no file that is not there");
-    assert_eq!(error.reason(), Some("no_file"));
+    assert_eq!(error.reason(), Some(Reason::NoFile));
 }
 
 #[cfg(unix)]
@@ -332,7 +335,7 @@ fn links_out_of_a_place_are_not_followed() {
     let link = workspace.0.path().join(SHARED).join("a/link.md");
     std::os::unix::fs::symlink("../../../../secret.md", link).expect("linked");
     let catalog = workspace.catalog(&[]);
-    assert_eq!(catalog.definition("a").expect_err("leads out").reason(), Some("outside"));
+    assert_eq!(catalog.definition("a").expect_err("leads out").reason(), Some(Reason::Outside));
     assert!(catalog.template(&RootKind::Shared, "a/link.md").is_err());
 }
 
@@ -359,7 +362,7 @@ fn files_that_are_too_large_are_refused() {
         ("user_data/shared/prompts/b/template.md", &large[1..]),
     ]);
     let catalog = workspace.catalog(&[]);
-    assert_eq!(catalog.definition("a").expect_err("is too large").reason(), Some("size"));
+    assert_eq!(catalog.definition("a").expect_err("is too large").reason(), Some(Reason::Size));
     assert!(catalog.definition("b").is_ok());
 }
 
@@ -451,8 +454,8 @@ fn words_that_come_with_the_product_change_nothing_that_others_say() {
     let id = |catalog: &Catalog, name: &str| catalog.resolve_id(name).map(|id| id.to_string()).ok();
     let empty = Workspace::new(&[]).catalog(&[]);
     assert_eq!(id(&empty, "System-Prompt").as_deref(), Some("general_system"));
-    assert_eq!(empty.vocab("prompt", "update_memory").as_deref(), Some("memory_update"));
-    for word in empty.vocabulary().words("prompt") {
+    assert_eq!(empty.preferred_word("prompt", "update_memory").as_deref(), Some("memory_update"));
+    for word in empty.vocabulary().words_in("prompt") {
         assert!(empty.choose(word).is_ok(), "{word}");
     }
     let workspace = Workspace::new(&[
@@ -469,7 +472,7 @@ fn words_that_come_with_the_product_change_nothing_that_others_say() {
     assert_eq!(id(&catalog, "system").as_deref(), Some("coding_system"), "then the user");
     assert_eq!(id(&catalog, "compress_history").as_deref(), Some("memory_update"), "then packs");
     assert_eq!(
-        catalog.vocab("prompt", "plan").as_deref(),
+        catalog.preferred_word("prompt", "plan").as_deref(),
         Some("task_planning"),
         "a word of the user leads nowhere else"
     );

@@ -12,8 +12,8 @@ use std::{
 };
 
 use hinagata::{
-    Approval, Approvals, Code, Context, Diagnostic, Engine, Error, HIDDEN, Layer, Reach, Request, Result,
-    Warning,
+    Approval, Approvals, Code, Context, Diagnostic, Engine, Error, HIDDEN, Layer, Reach, Reason, Request,
+    Result, Warning,
     definition::UndefinedMode,
     ports::{
         Clock, HookJob, Hooks, OnError, PortFuture, Stage, Store, StoreListener, Tool, ToolDocuments,
@@ -44,7 +44,7 @@ fn prompt(id: &str, file: &str) -> String {
 }
 
 fn text(engine: &Engine, name: &str, variables: &Value) -> Result<String> {
-    engine.render_blocking(&Request::new(name).variables(variables)).map(hinagata::Rendered::into_text)
+    engine.render_blocking(&Request::new(name).with_variables(variables)).map(hinagata::Rendered::into_text)
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn a_callers_value_is_never_changed() {
     let engine = Engine::open(place.path());
     let variables = json!({"items": [1, 2]});
     let before = variables.clone();
-    let rendered = engine.render_blocking(&Request::new("p").variables(&variables)).expect("renders");
+    let rendered = engine.render_blocking(&Request::new("p").with_variables(&variables)).expect("renders");
     assert_eq!((rendered.text().as_str(), &variables), ("[1, 2, 3]", &before));
 }
 
@@ -79,7 +79,8 @@ fn equal_results_have_equal_hashes_and_a_changed_file_changes_the_definitions() 
     let engine = Engine::open(place.path());
     let render = |x: &str| {
         let variables = json!({"x": x});
-        let rendered = engine.render_blocking(&Request::new("p").variables(&variables)).expect("renders");
+        let rendered =
+            engine.render_blocking(&Request::new("p").with_variables(&variables)).expect("renders");
         (rendered.hash(), rendered.definition_hash().to_owned())
     };
     let (first, again, other) = (render("a"), render("a"), render("b"));
@@ -309,14 +310,14 @@ fn numbers_that_lost_digits_are_told_of_every_layer() {
     };
     let long: Value = serde_json::from_str(r#"{"n": {"ids": [-9223372036854775809]}}"#).expect("is JSON");
     let short = json!({"n": [u64::MAX, i64::MIN, 1.5, "99999999999999999999"], "own": 1});
-    assert_eq!(warned(&Request::new("p").variables(&long)), ["n", "own"]);
-    assert_eq!(warned(&Request::new("p").variables(&short)), ["own"]);
+    assert_eq!(warned(&Request::new("p").with_variables(&long)), ["n", "own"]);
+    assert_eq!(warned(&Request::new("p").with_variables(&short)), ["own"]);
     // Twice: the second time on the short way.
     for _ in 0..2 {
-        assert_eq!(warned(&Request::new("plain").variables(&long)), ["n"]);
+        assert_eq!(warned(&Request::new("plain").with_variables(&long)), ["n"]);
     }
     let context = Context { agent_id: Some("a".into()), ..Context::default() };
-    assert_eq!(warned(&Request::new("plain").context(&context)), ["n"]);
+    assert_eq!(warned(&Request::new("plain").with_context(&context)), ["n"]);
 }
 
 #[test]
@@ -405,8 +406,9 @@ fn hooks_change_variables_and_text() {
         ..Context::default()
     };
     let variables = json!({"a": 1});
-    let rendered =
-        engine.explain_blocking(&Request::new("p").variables(&variables).context(&context)).expect("renders");
+    let rendered = engine
+        .explain_blocking(&Request::new("p").with_variables(&variables).with_context(&context))
+        .expect("renders");
     assert_eq!(rendered.text(), "<1-added>");
     let trace = rendered.trace.expect("is asked for");
     let calls: Vec<_> = trace.calls.iter().map(|call| (call.kind, call.name.as_str())).collect();
@@ -421,7 +423,7 @@ fn what_hooks_return_is_checked() {
     let error = text(&with_hooks(place.path(), |_| Ok(json!(5))), "p", &json!({})).expect_err("is no dict");
     assert_eq!((error.code(), error.details()["stage"].as_str()), (Code::Hook, Some("pre_render")));
     let error = text(&Engine::open(place.path()), "p", &json!({})).expect_err("there is no Python");
-    assert_eq!((error.code(), error.reason()), (Code::Hook, Some("unavailable")));
+    assert_eq!((error.code(), error.reason()), (Code::Hook, Some(Reason::Unavailable)));
 }
 
 #[test]
@@ -452,7 +454,7 @@ fn hooks_ask_the_engine() {
     };
     let variables = json!({"given": "g"});
     let rendered = engine
-        .render_blocking(&Request::new("asks").variables(&variables).context(&context))
+        .render_blocking(&Request::new("asks").with_variables(&variables).with_context(&context))
         .expect("renders");
     assert_eq!(rendered.text(), "part 9 g|main|notes|False");
 }
@@ -572,7 +574,7 @@ fn a_trace_tells_winners_losers_and_places() {
     let context = Context { agent_id: Some("a".into()), ..Context::default() };
     let variables = json!({"tone": "call"});
     let rendered = engine
-        .explain_blocking(&Request::new("Child").variables(&variables).context(&context))
+        .explain_blocking(&Request::new("Child").with_variables(&variables).with_context(&context))
         .expect("renders");
     let trace = rendered.trace.expect("is asked for");
     let find = |name: &str| trace.variables.iter().find(|variable| variable.name == name).expect(name);
@@ -611,7 +613,7 @@ fn secrets_are_shown_nowhere() {
     let place = workspace(&[(&prompt("p", "template.md"), template)]);
     let engine = Engine::open(place.path());
     let good = json!({"token": secret, "pin": 12345});
-    let rendered = engine.explain_blocking(&Request::new("p").variables(&good)).expect("renders");
+    let rendered = engine.explain_blocking(&Request::new("p").with_variables(&good)).expect("renders");
     let trace = serde_json::to_string(&rendered.trace).expect("is JSON");
     assert!(rendered.text().contains(secret) && trace.contains(HIDDEN));
     assert!(!trace.contains(secret) && !trace.contains("12345"), "{trace}");
@@ -620,7 +622,7 @@ fn secrets_are_shown_nowhere() {
         json!({"token": [secret], "pin": 1}),
         json!({"token": 1, "pin": secret}),
     ] {
-        let error = engine.render_blocking(&Request::new("p").variables(&variables)).expect_err("fails");
+        let error = engine.render_blocking(&Request::new("p").with_variables(&variables)).expect_err("fails");
         let shown = format!("{error:?} {error}");
         assert!(!shown.contains(secret), "{shown}");
         assert!(
@@ -677,8 +679,9 @@ fn a_choice_is_recorded_and_counts_at_once() {
 fn the_call_decides_on_undefined_variables() {
     let place = workspace(&[(&prompt("p", "template.md"), "[{{ a.b }}]")]);
     let engine = Engine::open(place.path());
-    let with =
-        |mode| engine.render_blocking(&Request::new("p").undefined(mode)).map(hinagata::Rendered::into_text);
+    let with = |mode| {
+        engine.render_blocking(&Request::new("p").with_undefined(mode)).map(hinagata::Rendered::into_text)
+    };
     assert_eq!(with(UndefinedMode::Empty).expect("renders"), "[]");
     assert_eq!(with(UndefinedMode::Jinja).expect_err("fails").code(), Code::RenderUndefined);
     let strict = with(UndefinedMode::Error).expect_err("fails");

@@ -9,7 +9,7 @@ use std::{
 };
 
 use hinagata::{
-    Approval, Approvals, Code, Context, Engine, EngineOptions, Error, HIDDEN, Layer, Request, Result,
+    Approval, Approvals, Code, Context, Engine, EngineOptions, Error, HIDDEN, Layer, Reason, Request, Result,
     ports::{HookJob, Hooks, PortFuture, Stage},
 };
 use hinagata_value::Cancel;
@@ -99,7 +99,8 @@ fn a_dynamic_include_runs_the_providers_that_its_template_reaches_and_no_others(
         ("deep/template.md", "<branch main>", &["kit"]),
     ] {
         let variables = json!({"x": chosen});
-        let rendered = engine.explain_blocking(&Request::new("dyn").variables(&variables)).expect("renders");
+        let rendered =
+            engine.explain_blocking(&Request::new("dyn").with_variables(&variables)).expect("renders");
         // Nobody trusts this workspace, and each provider that runs would get more otherwise.
         assert_eq!((rendered.text().as_str(), rendered.warnings.len()), (text, providers.len()), "{chosen}");
         assert_eq!(std::mem::take(&mut *ran.lock().expect("works")), providers, "{chosen}");
@@ -151,7 +152,7 @@ fn a_namespace_that_is_given_needs_no_provider_in_a_dynamic_include() {
     let place = workspace(&files);
     let engine = engine(place.path(), |_| panic!("must not run"));
     let variables = json!({"x": "uses/template.md", "git": {"branch": "mine"}});
-    let rendered = engine.render_blocking(&Request::new("dyn").variables(&variables)).expect("renders");
+    let rendered = engine.render_blocking(&Request::new("dyn").with_variables(&variables)).expect("renders");
     assert_eq!(rendered.text(), "mine");
 }
 
@@ -182,7 +183,7 @@ fn a_provider_runs_once_for_hooks_templates_and_dynamic_includes() {
     let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
     let engine = Engine::builder(place.path()).approvals(approvals).hooks(Arc::clone(&hooks) as _).open();
     let variables = json!({"x": "uses/template.md"});
-    let rendered = engine.render_blocking(&Request::new("dyn").variables(&variables)).expect("renders");
+    let rendered = engine.render_blocking(&Request::new("dyn").with_variables(&variables)).expect("renders");
     assert_eq!((rendered.text().as_str(), *hooks.0.lock().expect("works")), ("main", 1));
 }
 
@@ -200,7 +201,7 @@ fn an_explanation_names_the_hook_only_for_what_it_changed() {
         })
     });
     let variables = json!({"given": 1});
-    let rendered = engine.explain_blocking(&Request::new("p").variables(&variables)).expect("renders");
+    let rendered = engine.explain_blocking(&Request::new("p").with_variables(&variables)).expect("renders");
     let trace = rendered.trace.expect("is asked for");
     let find = |name: &str| trace.variables.iter().find(|variable| variable.name == name).expect(name);
     assert_eq!((find("style").layer, find("style").lost.len()), (Some(Layer::Custom), 0));
@@ -240,7 +241,7 @@ fn what_pre_render_makes_of_a_file_parameter_counts() {
         })
     });
     let variables = json!({"doc": "note.txt"});
-    let rendered = engine.render_blocking(&Request::new("p").variables(&variables)).expect("renders");
+    let rendered = engine.render_blocking(&Request::new("p").with_variables(&variables)).expect("renders");
     assert_eq!(rendered.text(), "shorter");
     assert!(rendered.read_files.iter().any(|path| path.ends_with("note.txt")), "{:?}", rendered.read_files);
 }
@@ -260,7 +261,7 @@ fn a_secret_that_a_hook_carries_elsewhere_is_masked_in_traces_errors_and_warning
         })
     });
     let variables = json!({"pw": "hunter2"});
-    let rendered = engine.explain_blocking(&Request::new("p").variables(&variables)).expect("renders");
+    let rendered = engine.explain_blocking(&Request::new("p").with_variables(&variables)).expect("renders");
     assert!(rendered.text().contains("hunter2"), "the prompt itself may use it");
     let trace = serde_json::to_string(&rendered.trace).expect("is data");
     assert!(!trace.contains("hunter2") && trace.contains(HIDDEN), "{trace}");
@@ -280,7 +281,7 @@ fn whoever_has_no_time_left_tells_who_took_it() {
         changed(job, |_| {})
     });
     let error = engine.render_blocking(&Request::new("p")).expect_err("nothing is left");
-    assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some("timeout")));
+    assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some(Reason::Timeout)));
     let message = error.message();
     assert!(
         message.starts_with("`post_render` did not run") && message.contains("`pre_render` took"),
@@ -333,7 +334,7 @@ fn a_cancelled_render_drops_the_hook_that_it_waits_for() {
         let (cancel, engine) = (Cancel::default(), engine.clone());
         let handle = cancel.clone();
         let rendering = thread::spawn(move || {
-            let request = Request::new("p").cancel(cancel);
+            let request = Request::new("p").with_cancel(cancel);
             if explain { engine.explain_blocking(&request) } else { engine.render_blocking(&request) }
                 .map(drop)
         });
@@ -361,7 +362,7 @@ fn problem(place: &Path, path: &'static str) -> String {
     let engine = Engine::builder(place).hooks(Arc::new(Reading(path))).open();
     let context =
         Context { workspace_path: place.join("work").to_str().map(str::to_owned), ..Context::default() };
-    engine.render_blocking(&Request::new("p").context(&context)).expect("renders").into_text()
+    engine.render_blocking(&Request::new("p").with_context(&context)).expect("renders").into_text()
 }
 
 #[cfg(unix)]

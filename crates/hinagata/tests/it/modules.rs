@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use hinagata::{
-    Code, Engine, Error, Rendered, RenderedBody, Request, Result,
+    Code, Engine, Error, Reason, Rendered, RenderedBody, Request, Result,
     definition::{AdHocModules, Body, PRESETS, ParameterClass, UndefinedMode},
     module::driver::{Driver, RequestOptions},
 };
@@ -48,7 +48,7 @@ fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
 
 fn render(files: &[(&str, &str)], variables: &Value) -> Result<Rendered> {
     let place = workspace(files);
-    Engine::open(place.path()).render_blocking(&Request::new("p").variables(variables))
+    Engine::open(place.path()).render_blocking(&Request::new("p").with_variables(variables))
 }
 
 /// One module file, rendered.
@@ -76,7 +76,7 @@ fn roles(rendered: &Rendered) -> Vec<String> {
 fn a_module_renders_as_messages_text_and_requests() {
     let place = triage();
     let engine = Engine::open(place.path());
-    let rendered = engine.render_blocking(&Request::new("p").variables(&ticket())).expect("renders");
+    let rendered = engine.render_blocking(&Request::new("p").with_variables(&ticket())).expect("renders");
     assert!(matches!(rendered.body, RenderedBody::Messages(_)));
     let messages = roles(&rendered);
     assert!(messages[0].starts_with("system: ## Objective and Role\n\nDecide how urgent"), "{messages:#?}");
@@ -119,7 +119,7 @@ fn a_module_lists_and_validates_like_any_other_prompt() {
     assert_eq!(body.uses(), ["preset:materials", "preset:dialogue", "./tone.yaml"]);
     assert_eq!(body.to_json()["sections"]["guidelines"].as_array().map(Vec::len), Some(2));
 
-    let found = engine.validate(&Request::new("p").variables(&json!({"docs": 5}))).expect("is checked");
+    let found = engine.validate(&Request::new("p").with_variables(&json!({"docs": 5}))).expect("is checked");
     assert_eq!((found.missing, found.type_warnings.len()), (vec!["ticket".to_owned()], 1));
     let error = engine.render_blocking(&Request::new("p")).expect_err("a variable is missing");
     assert_eq!(error.code(), Code::Validation);
@@ -133,7 +133,7 @@ fn a_module_lists_and_validates_like_any_other_prompt() {
 fn a_module_is_explained() {
     let place = triage();
     let engine = Engine::open(place.path());
-    let rendered = engine.explain_blocking(&Request::new("p").variables(&ticket())).expect("renders");
+    let rendered = engine.explain_blocking(&Request::new("p").with_variables(&ticket())).expect("renders");
     let trace = rendered.trace.expect("was asked for");
     let names: Vec<&str> = trace.variables.iter().map(|variable| variable.name.as_str()).collect();
     for name in ["ticket", "docs", "history", "materials", "messages"] {
@@ -207,7 +207,7 @@ fn json_and_toml_say_the_same_as_yaml() {
     assert_eq!((&texts[0], &texts[0]), (&texts[1], &texts[2]));
     let both =
         render(&[("p/module.yaml", yaml), ("p/module.json", json)], &json!({})).expect_err("two files");
-    assert_eq!(both.reason(), Some("two_documents"));
+    assert_eq!(both.reason(), Some(Reason::TwoDocuments));
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn circles_and_missing_files_are_told_where_they_are_used() {
         ("p/a.yaml", &uses("./sub/b.yaml")),
         ("p/sub/b.yaml", &uses("./../a.yaml")),
     ]);
-    assert_eq!(error.reason(), Some("uses_cycle"));
+    assert_eq!(error.reason(), Some(Reason::UsesCycle));
     assert!(error.message().ends_with("module.yaml -> a.yaml -> sub/b.yaml -> a.yaml"), "{error:?}");
     assert_eq!(error.place().map(|place| place.file.as_str()), Some("user_data/shared/prompts/p/sub/b.yaml"));
 
@@ -393,7 +393,10 @@ fn circles_and_missing_files_are_told_where_they_are_used() {
         ("p/module.yaml", "uses: [./a.yaml]\ncontext: {x: string}\nsections: {}\n"),
         ("p/a.yaml", "context: {x: list}\nsections: {}\n"),
     ]);
-    assert_eq!((clash.reason(), clash.place().map(|place| place.line)), (Some("context_clash"), Some(2)));
+    assert_eq!(
+        (clash.reason(), clash.place().map(|place| place.line)),
+        (Some(Reason::ContextClash), Some(2))
+    );
 }
 
 #[test]
@@ -475,7 +478,8 @@ fn missing_values_follow_the_mode() {
     let place = workspace(&[("p/module.yaml", text)]);
     let engine = Engine::open(place.path());
     let request = Request::new("p");
-    let error = engine.render_blocking(&request.undefined(UndefinedMode::Error)).expect_err("is missing");
+    let error =
+        engine.render_blocking(&request.with_undefined(UndefinedMode::Error)).expect_err("is missing");
     assert_eq!(error.code(), Code::RenderUndefined);
     assert_eq!(error.details()["missing"], json!(["a.c", "a.b"]));
 }
@@ -505,7 +509,7 @@ fn modules_that_are_no_prompts_are_merged_and_compiled() {
         ("d.yaml", "sections:\n  cue:\n    - x\n    - 'to {{ whom }}'\n"),
     ]);
     let file = |name: &str| place.path().join(SHARED).join(name);
-    let modules = AdHocModules::read([file("a.yaml"), file("c.json")]).expect("are read");
+    let modules = AdHocModules::from_files([file("a.yaml"), file("c.json")]).expect("are read");
     let merged = modules.to_json();
     assert_eq!(merged["sections"], json!({"terms": ["One.", "=n", "Two."], "cue": ["Dear {{ who }},"]}));
     assert_eq!(merged["context"]["who"], json!({"type": "string", "required": true}));
@@ -520,10 +524,13 @@ fn modules_that_are_no_prompts_are_merged_and_compiled() {
     assert_eq!((missing.code(), missing.place().map(|place| place.line)), (Code::Validation, Some(2)));
     let unknown = modules.compile(&variables(json!({"woh": "Ann"})), None).expect_err("who?");
     assert_eq!((unknown.code(), unknown.near()), (Code::Validation, &["who".to_owned()][..]));
-    let undeclared = AdHocModules::read([file("d.yaml")]).expect_err("who?");
+    let undeclared = AdHocModules::from_files([file("d.yaml")]).expect_err("who?");
     let place = undeclared.place().expect("has a place");
     assert_eq!((place.line, place.column, place.excerpt.as_deref()), (4, 7, Some("to {{ whom }}")));
-    assert_eq!(AdHocModules::read([file("none.yaml")]).expect_err("is not there").code(), Code::NotFound);
+    assert_eq!(
+        AdHocModules::from_files([file("none.yaml")]).expect_err("is not there").code(),
+        Code::NotFound
+    );
 }
 
 #[test]
@@ -552,7 +559,7 @@ fn other_prompts_become_requests_too() {
     let place = workspace(&files);
     let engine = Engine::open(place.path());
     let rendered =
-        engine.render_blocking(&Request::new("p").variables(&json!({"name": "Ann"}))).expect("renders");
+        engine.render_blocking(&Request::new("p").with_variables(&json!({"name": "Ann"}))).expect("renders");
     let body = rendered.request(Driver::OpenAi, &rendered.request_options()).expect("is sent").to_value();
     assert_eq!(
         body,
@@ -560,7 +567,8 @@ fn other_prompts_become_requests_too() {
             "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": {"type": "object"}}},
             "max_completion_tokens": 10, "temperature": 0.5})
     );
-    let rendered = engine.render_blocking(&Request::new("q").variables(&json!({"n": 5}))).expect("renders");
+    let rendered =
+        engine.render_blocking(&Request::new("q").with_variables(&json!({"n": 5}))).expect("renders");
     let body = rendered.request(Driver::Anthropic, &RequestOptions::default()).expect("is sent").to_value();
     assert_eq!(body["system"], json!([{"type": "text", "text": "Rules"}]));
     assert_eq!(

@@ -1,6 +1,6 @@
 //! From what a module file says and the values of a call to elements.
 
-use hinagata_document::{Code, Error, Place, Result};
+use hinagata_document::{Code, Error, Place, Reason, Result};
 use hinagata_module::{
     Attachment, Chunk, Content, Element, Elements, JsonElement, Material, Message, Role, Said, Text, Texts,
     ToolValue, Yielded,
@@ -285,14 +285,14 @@ fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
 /// What a message of this role cannot have; it would be lost.
 fn misplaced(spec: &MessageSpec, role: Role, key: &str, hint: &str) -> Error {
     Error::new(Code::RenderRuntime, format!("a message of role {role} cannot have `{key}`"))
-        .with("reason", "runtime")
+        .with_reason(Reason::Runtime)
         .with_hint(hint)
         .at(spec.place.clone())
 }
 
 fn no_call_id(place: &Place) -> Error {
     Error::new(Code::RenderRuntime, "a message of a tool does not say which call it answers")
-        .with("reason", "runtime")
+        .with_reason(Reason::Runtime)
         .with_hint("add `toolCallId` to the message")
         .at(place.clone())
 }
@@ -317,7 +317,7 @@ fn role(spec: &RoleSpec, values: &mut dyn Values) -> Result<Role> {
             Code::RenderSecurity,
             format!("a role from data must be user, assistant or tool, not `{shown}`"),
         )
-        .with("reason", "security")
+        .with_reason(Reason::Security)
         .with_hint("write the role into the module to use another one")
         .at(path.place.clone())
     })
@@ -346,7 +346,7 @@ fn wrong(path: &PathUse, wanted: &str, value: &Value) -> Error {
         Value::Object(_) => "a map",
     };
     Error::new(Code::RenderRuntime, format!("`{}` must be {wanted} here, not {found}", path.path))
-        .with("reason", "runtime")
+        .with_reason(Reason::Runtime)
         .with("path", path.path.as_str())
         .at(path.place.clone())
 }
@@ -366,7 +366,7 @@ fn misshapen(path: &PathUse, error: &hinagata_module::Error) -> Error {
         Code::RenderRuntime,
         format!("`{}` does not have the shape that is needed: {error}", path.path),
     )
-    .with("reason", "runtime")
+    .with_reason(Reason::Runtime)
     .with("path", path.path.as_str())
     .at(path.place.clone())
 }

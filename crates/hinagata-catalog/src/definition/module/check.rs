@@ -1,6 +1,6 @@
 //! Whether paths lead to something that a call can give.
 
-use hinagata_document::{Error, Place, Result};
+use hinagata_document::{Error, Place, Reason, Result};
 use hinagata_module::nearest_names;
 use hinagata_template::Position;
 use serde_json::{Value, json};
@@ -12,32 +12,32 @@ use crate::definition::{Parameter, Parameters, TemplateText, ValueType};
 const ALWAYS: [&str; 4] = ["system", "environs", "variables", "args"];
 
 /// What a call can give.
-pub struct Reach<'r> {
+pub struct KnownNames<'r> {
     /// Declared variables.
     pub parameters: &'r Parameters,
     /// Other names that have values, such as those of providers.
     pub others: Vec<String>,
 }
 
-impl Reach<'_> {
+impl KnownNames<'_> {
     /// Whether something is called `name`.
-    pub fn has(&self, name: &str) -> bool {
+    pub fn has_name(&self, name: &str) -> bool {
         self.parameters.get(name).is_some()
             || ALWAYS.contains(&name)
             || self.others.iter().any(|known| known == name)
     }
 
     /// Names that may have been meant.
-    pub fn near(&self, name: &str) -> Vec<String> {
+    pub fn similar_names(&self, name: &str) -> Vec<String> {
         nearest_names(name, self.parameters.iter().map(|parameter| parameter.name.as_str()))
     }
 }
 
-pub(super) fn paths(paths: &[PathUse], reach: &Reach<'_>) -> Result<()> {
+pub(super) fn paths(paths: &[PathUse], known_names: &KnownNames<'_>) -> Result<()> {
     let wrong: Vec<(&PathUse, String)> = paths
         .iter()
         .filter(|used| !used.local)
-        .filter_map(|used| Some((used, problem(used, reach)?)))
+        .filter_map(|used| Some((used, problem(used, known_names)?)))
         .collect();
     let Some((first, message)) = wrong.first() else { return Ok(()) };
     let message = match wrong.len() {
@@ -53,14 +53,14 @@ pub(super) fn paths(paths: &[PathUse], reach: &Reach<'_>) -> Result<()> {
         })
         .collect();
     let root = first.path.root();
-    let error = Error::definition("unknown_path", message)
+    let error = Error::definition(Reason::UnknownPath, message)
         .with("path", first.path.as_str())
         .with("problems", list)
         .at(first.place.clone());
-    Err(match reach.has(root) {
+    Err(match known_names.has_name(root) {
         true => error.with_hint("correct the path, or the declaration under `context`"),
         false => error
-            .with_near(reach.near(root))
+            .with_near(known_names.similar_names(root))
             .with_hint(format!("declare `{root}` under `context`, or correct the path")),
     })
 }
@@ -68,22 +68,27 @@ pub(super) fn paths(paths: &[PathUse], reach: &Reach<'_>) -> Result<()> {
 /// The error of a template that reads what nobody declares.
 ///
 /// Columns count in the text of the template, and so it is what is shown.
-pub fn unknown_variable(reach: &Reach<'_>, name: &str, text: &TemplateText, position: Position) -> Error {
+pub fn unknown_variable(
+    known_names: &KnownNames<'_>,
+    name: &str,
+    text: &TemplateText,
+    position: Position,
+) -> Error {
     let excerpt = text.text.lines().nth(position.line.saturating_sub(1) as usize).map(str::to_owned);
     let line = position.line + text.first_line.max(1) - 1;
     let place = Place { file: text.file.clone(), line, column: position.column, excerpt };
-    Error::definition("unknown_path", format!("`{name}` is not in the context"))
+    Error::definition(Reason::UnknownPath, format!("`{name}` is not in the context"))
         .with("path", name)
-        .with_near(reach.near(name))
+        .with_near(known_names.similar_names(name))
         .with_hint(format!("declare `{name}` under `context`, or correct the name"))
         .at(place)
 }
 
-fn problem(used: &PathUse, reach: &Reach<'_>) -> Option<String> {
+fn problem(used: &PathUse, known_names: &KnownNames<'_>) -> Option<String> {
     let root = used.path.root();
-    match reach.parameters.get(root) {
+    match known_names.parameters.get(root) {
         Some(parameter) => dead_end(used, parameter),
-        None if reach.has(root) => None,
+        None if known_names.has_name(root) => None,
         None => Some(format!("the path `{}` starts at `{root}`, which is not in the context", used.path)),
     }
 }

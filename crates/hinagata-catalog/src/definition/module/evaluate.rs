@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 use hinagata_module::{Elements, Text, Texts};
 use hinagata_value::{Key, Variables};
 use serde_json::Value;
 
 use super::{
-    Given, ModuleBody,
+    EvaluatedEntries, ModuleBody,
     build::{Values, build, build_texts, is_true, no_list, no_number},
     spec::{BodySpec, Bound, DynamicSpec, Each, PathUse},
 };
@@ -29,9 +29,13 @@ pub trait World<'p> {
 }
 
 /// Works out everything in `body` that depends on variables; together it may have `limit` bytes.
-pub fn evaluate<'p>(body: &ModuleBody, world: &mut dyn World<'p>, limit: usize) -> Result<Given> {
+pub fn evaluate_body<'p>(
+    body: &ModuleBody,
+    world: &mut dyn World<'p>,
+    limit: usize,
+) -> Result<EvaluatedEntries> {
     let mut worker = Worker { world, local: None, room: limit, limit };
-    let mut given = Given::default();
+    let mut given = EvaluatedEntries::default();
     for spec in &body.entries {
         let mut all = Elements::new();
         worker.entry(spec, &mut |body, values| build(body, values, &mut all))?;
@@ -127,7 +131,7 @@ impl<'p> Worker<'_, 'p> {
         if found.is_none() && self.world.is_strict() {
             let message = format!("`{}` is not there", used.path);
             return Err(Error::new(Code::RenderUndefined, message)
-                .with("reason", "undefined")
+                .with_reason(Reason::Undefined)
                 .with("missing", vec![used.path.as_str()])
                 .with_hint("pass it, or give it a default under `context`")
                 .at(used.place.clone()));

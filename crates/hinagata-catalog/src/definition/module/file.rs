@@ -1,9 +1,9 @@
 //! One module file.
 
-use hinagata_document::{Error, Fields, Node, Place, Result, json, toml, yaml};
+use hinagata_document::{Error, Fields, Node, Place, Reason, Result, json, toml, yaml};
 use hinagata_module::{CustomSection, Order, Part, PromptModule, Section, SectionName, Text};
 
-use super::{Given, entry::Collected, fields::Reader, path::is_name};
+use super::{EvaluatedEntries, entry::Collected, fields::Reader, path::is_name};
 use crate::definition::{declarations, draft::Draft, parameter::Parameters};
 
 /// The files that make a prompt directory a module, of which there may be one.
@@ -40,7 +40,7 @@ pub(super) struct ModuleFile {
     pub(super) custom: Vec<CustomSection>,
     pub(super) custom_place: Option<Place>,
     pub(super) order: Option<Order>,
-    pub(super) module: PromptModule<Given>,
+    pub(super) module: PromptModule<EvaluatedEntries>,
 }
 
 /// The data of a file, by the end of its name.
@@ -53,7 +53,7 @@ pub(super) fn parse(file: &str, text: &str) -> Result<Node> {
     }
     toml::parse(file, text).map_err(|problems| {
         let (message, place) = problems.into_iter().next().unwrap_or_default();
-        let error = Error::definition("syntax", format!("not valid TOML: {message}"));
+        let error = Error::definition(Reason::Syntax, format!("not valid TOML: {message}"));
         match place {
             Some(place) => error.at(place),
             None => error,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hinagata_document::{Error, Place, Result};
+use hinagata_document::{Error, Place, Reason, Result};
 use hinagata_module::{CustomSection, Order, PromptModule, merge_modules};
 
 use super::{
@@ -69,12 +69,12 @@ impl Loading<'_> {
         if self.open.iter().any(|open| open == name) {
             let way: Vec<&str> = self.open.iter().map(String::as_str).chain([name]).collect();
             let message = format!("modules use each other in a circle: {}", way.join(" -> "));
-            let error = Error::definition("uses_cycle", message).with("chain", way);
+            let error = Error::definition(Reason::UsesCycle, message).with("chain", way);
             return Err(at(error.with_hint("remove one of these uses"), used_at));
         }
         if self.done.len() + self.open.len() >= MOST_FILES {
             let message = format!("the module consists of more than {MOST_FILES} files");
-            return Err(at(Error::definition("uses_count", message), used_at));
+            return Err(at(Error::definition(Reason::UsesCount, message), used_at));
         }
         let node = file::parse(shown, text)?;
         self.open.push(name.to_owned());
@@ -99,7 +99,7 @@ impl Loading<'_> {
         }
         let Some(name) = joined(from, used) else {
             let message = format!("`{used}` leads out of the directory of the prompt");
-            return Err(Error::definition("uses_outside", message)
+            return Err(Error::definition(Reason::UsesOutside, message)
                 .with_hint("keep the files of a module beside its prompt")
                 .at(place.clone()));
         };
@@ -108,7 +108,7 @@ impl Loading<'_> {
         }
         match self.files.module_file(&name)? {
             Some(text) => self.load(&name, &text, Some(place)).map(|_| ()),
-            None => Err(Error::definition("uses_not_found", format!("there is no module file `{name}`"))
+            None => Err(Error::definition(Reason::UsesNotFound, format!("there is no module file `{name}`"))
                 .with("uses", used)
                 .with_hint("create it, or correct the name in `uses`")
                 .at(place.clone())),
@@ -130,7 +130,7 @@ impl Loading<'_> {
             Some(text) => self.load(used, &text, Some(place)).map(|_| ()),
             None => {
                 let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
-                Err(Error::definition("uses_not_found", format!("there is no preset `{name}`"))
+                Err(Error::definition(Reason::UsesNotFound, format!("there is no preset `{name}`"))
                     .with("uses", used)
                     .with_near(hinagata_module::nearest_names(name, names.iter().copied()))
                     .with_hint(format!("the presets are {}", names.join(", ")))
@@ -157,7 +157,7 @@ impl Loading<'_> {
         let place = self.merged.iter().rev().find_map(|found| found.custom_place.clone());
         for found in self.merged {
             refuse_clashes(&body.context, &found.context)?;
-            body.context = body.context.overlaid(&found.context);
+            body.context = body.context.overlaid_by(&found.context);
             modules.push(found.module);
         }
         body.module = merge_modules(modules).map_err(|error| at(module_error(error), place.as_ref()))?;
@@ -174,7 +174,7 @@ pub(super) fn refuse_clashes(below: &Parameters, above: &Parameters) -> Result<(
         let (kind, known) = (parameter.kind.name(), other.kind.name());
         let declared = other.place.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
         let message = format!("`{}` is of type {kind} here, and of type {known}{declared}", parameter.name);
-        let error = Error::definition("context_clash", message)
+        let error = Error::definition(Reason::ContextClash, message)
             .with("name", parameter.name.as_str())
             .with_hint("give it the same type, or another name");
         return Err(at(error, parameter.place.as_ref()));

@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use hinagata_document::{
+use hinagata_document::{Reason, 
     Cursor, Error, LineColumn, Node, Place, Result,
     python::{
         literal,
@@ -37,7 +37,7 @@ pub(crate) struct Module {
 pub(crate) fn read(file: &str, text: &str) -> Result<Module> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = tokens::split_lines(text).map_err(|problem| {
-        Error::definition("syntax", format!("not valid Python: {}", problem.message)).at(Place::in_text(
+        Error::definition(Reason::Syntax, format!("not valid Python: {}", problem.message)).at(Place::in_text(
             file,
             text,
             problem.offset,
@@ -75,7 +75,7 @@ impl Module {
         }
         if words.is_import_of_everything() {
             for constant in CONSTANTS {
-                self.compute(constant, cursor.at(line.start()));
+                self.compute(constant, cursor.line_column_at(line.start()));
             }
             self.pre_render.get_or_insert(Hook::Assigned);
             self.post_render.get_or_insert(Hook::Assigned);
@@ -101,10 +101,10 @@ impl Module {
                 self.computed.remove(constant);
                 self.constants.insert(constant, node);
             }
-            Err(literal::LiteralError::Computed(offset)) => self.compute(constant, cursor.at(offset)),
+            Err(literal::LiteralError::Computed(offset)) => self.compute(constant, cursor.line_column_at(offset)),
             Err(literal::LiteralError::Invalid(message, offset)) => {
                 return Err(
-                    Error::definition("syntax", format!("{message} in `{constant}`")).at(place(offset))
+                    Error::definition(Reason::Syntax, format!("{message} in `{constant}`")).at(place(offset))
                 );
             }
         }
@@ -118,7 +118,7 @@ impl Module {
         }
         let word = token.text(text);
         if let Some(constant) = constant(word) {
-            self.compute(constant, cursor.at(token.start));
+            self.compute(constant, cursor.line_column_at(token.start));
         }
         if assigns {
             self.set_hook(word, Hook::Assigned);

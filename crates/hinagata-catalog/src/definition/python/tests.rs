@@ -149,7 +149,7 @@ fn broken_files_are_errors_with_their_place() {
         let error = read("prompt.py", text).expect_err(text);
         let place = error.place().expect("has a place");
         assert_eq!((place.line, place.column), (line, column), "{text}: {error:?}");
-        assert_eq!(error.reason(), Some("syntax"));
+        assert_eq!(error.reason(), Some(Reason::Syntax));
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 };
 
 use hinagata::{
-    Code, Error, Result,
+    Code, Error, Reason, Result,
     ports::{Capabilities, HookJob, Hooks as _, ModelRequest, PortFuture, QueueTime, Secrets, Stage},
 };
 use hinagata_python::{HookOptions, HookPool, Launcher};
@@ -91,7 +91,7 @@ impl Capabilities for Engine {
         Box::pin(async move {
             match path {
                 "absent" => {
-                    Err(Error::new(Code::Validation, "there is no file `absent`").with("reason", "file"))
+                    Err(Error::new(Code::Validation, "there is no file `absent`").with_reason(Reason::File))
                 }
                 path => Ok(format!("content of {path}")),
             }
