@@ -88,18 +88,18 @@ struct Frame {
 }
 
 impl Frame {
-    fn softened(self) -> Self {
+    fn conditional_frame(self) -> Self {
         Self { soft: true, root: false, ..self }
     }
 
     /// A block with names of its own.
-    fn inner(self) -> Self {
+    fn inner_frame(self) -> Self {
         Self { soft: false, root: false, ..self }
     }
 
     /// A block whose output is a value.
-    fn captured(self) -> Self {
-        Self { prints: true, ..self.inner() }
+    fn captured_frame(self) -> Self {
+        Self { prints: true, ..self.inner_frame() }
     }
 }
 
@@ -134,15 +134,15 @@ impl Checker<'_> {
                 self.extends |= frame.root;
                 Ok(())
             }
-            StmtKind::If(node) => self.arms(node, frame.softened()),
+            StmtKind::If(node) => self.arms(node, frame.conditional_frame()),
             StmtKind::For(node) => self.for_loop(node, frame),
             StmtKind::SetBlock(node) => {
-                self.body(&node.body, frame.captured())?;
-                self.filters(&node.filters, frame.captured())
+                self.body(&node.body, frame.captured_frame())?;
+                self.filters(&node.filters, frame.captured_frame())
             }
             StmtKind::FilterBlock(node) => {
-                self.body(&node.body, frame.inner())?;
-                self.filters(&node.filters, frame.inner())
+                self.body(&node.body, frame.inner_frame())?;
+                self.filters(&node.filters, frame.inner_frame())
             }
             StmtKind::Macro(node) => self.function(&node.params, &node.body, frame),
             StmtKind::CallBlock(node) => {
@@ -150,7 +150,7 @@ impl Checker<'_> {
                 self.expr(&node.callee, frame)?;
                 self.exprs(node.args.exprs(), frame)
             }
-            StmtKind::AutoEscape(_) => self.parts(stmt, frame.inner(), frame.inner()),
+            StmtKind::AutoEscape(_) => self.parts(stmt, frame.inner_frame(), frame.inner_frame()),
             StmtKind::Print(_)
             | StmtKind::Do(_)
             | StmtKind::Set(_)
@@ -159,7 +159,7 @@ impl Checker<'_> {
             | StmtKind::Import(_)
             | StmtKind::FromImport(_)
             | StmtKind::Generation(_)
-            | StmtKind::Message(_) => self.parts(stmt, frame, frame.inner()),
+            | StmtKind::Message(_) => self.parts(stmt, frame, frame.inner_frame()),
         }
     }
 
@@ -178,17 +178,17 @@ impl Checker<'_> {
     }
 
     fn for_loop<'t>(&mut self, node: &'t For, frame: Frame) -> Walk<'t> {
-        node.filter.iter().try_for_each(|filter| self.expr(filter, frame.inner()))?;
+        node.filter.iter().try_for_each(|filter| self.expr(filter, frame.inner_frame()))?;
         if !node.recursive {
             self.expr(&node.iter, frame)?;
         }
-        self.body(&node.body, frame.inner())?;
-        self.body(&node.otherwise, frame.inner())?;
+        self.body(&node.body, frame.inner_frame())?;
+        self.body(&node.otherwise, frame.inner_frame())?;
         if node.recursive { self.expr(&node.iter, frame) } else { Ok(()) }
     }
 
     fn function<'t>(&mut self, params: &'t [Param], body: &'t [Stmt], frame: Frame) -> Walk<'t> {
-        let frame = frame.captured();
+        let frame = frame.captured_frame();
         params
             .iter()
             .filter_map(|param| param.default.as_ref())
@@ -219,7 +219,7 @@ impl Checker<'_> {
         match &expr.kind {
             ExprKind::And(operands) => self.operands(operands, false, frame),
             ExprKind::Or(operands) => self.operands(operands, true, frame),
-            ExprKind::Conditional(_) => self.exprs(expr.children(), frame.softened()),
+            ExprKind::Conditional(_) => self.exprs(expr.children(), frame.conditional_frame()),
             ExprKind::Postfix(postfix) => {
                 self.operation_names(postfix, frame)?;
                 self.exprs(expr.children(), frame)

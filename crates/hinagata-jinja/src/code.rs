@@ -379,7 +379,7 @@ pub(crate) enum Callee {
 #[derive(Debug, Default)]
 pub(crate) struct Args {
     pub(crate) positional: Vec<Expr>,
-    pub(crate) named: Vec<(String, Expr)>,
+    pub(crate) keywords: Vec<(String, Expr)>,
     pub(crate) args: Option<Expr>,
     pub(crate) kwargs: Option<Expr>,
     /// Whether all of them are literals.

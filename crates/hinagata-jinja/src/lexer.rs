@@ -222,7 +222,7 @@ impl<'s> Lexer<'s> {
     /// Text from here to `end`, stripped at its end as the opener behind it asks; `None` if empty.
     fn data(&mut self, end: usize, sign: Sign, lstrip: bool) -> Option<Token<'s>> {
         let text = &self.text[self.at..end];
-        let kept = match sign {
+        let stripped_text = match sign {
             Sign::Minus => text.trim_end_matches(is_space),
             Sign::None if lstrip && self.options.lstrip_blocks => {
                 let line = text.rfind(['\n', '\r']).map_or(0, |newline| newline + 1);
@@ -234,9 +234,10 @@ impl<'s> Lexer<'s> {
             }
             _ => text,
         };
-        let span = self.span(self.at + kept.len());
+        let span = self.span(self.at + stripped_text.len());
         self.advance(end);
-        (!kept.is_empty()).then(|| Token { kind: TokenKind::Data(with_newlines(kept)), span })
+        (!stripped_text.is_empty())
+            .then(|| Token { kind: TokenKind::Data(with_newlines(stripped_text)), span })
     }
 
     fn read_opener(&mut self, opener: Opener) -> Result<Option<Token<'s>>> {
@@ -431,8 +432,9 @@ impl<'s> Lexer<'s> {
         let Some((open, at)) = open else {
             return self.origin.syntax_error(span, format!("`{found}` closes nothing"));
         };
-        let (open, wanted) = (open.as_str(), open.closer().map_or("", Op::as_str));
-        let message = format!("found `{found}`, expected `{wanted}` for the `{open}` of line {}", at.line);
+        let (open, expected_closer) = (open.as_str(), open.closer().map_or("", Op::as_str));
+        let message =
+            format!("found `{found}`, expected `{expected_closer}` for the `{open}` of line {}", at.line);
         self.origin.syntax_error(span, message)
     }
 

@@ -283,7 +283,7 @@ impl<'t> Walker<'t> {
         let used = self.name_use(name, filter.span);
         self.analysis.filters.push(used);
         self.values(filter.args.exprs());
-        self.note_named(filter);
+        self.note_argument_names(filter);
         let items = reach.items();
         let attribute = attribute_of(filter);
         if let Some(attribute) = attribute {
@@ -307,7 +307,7 @@ impl<'t> Walker<'t> {
     }
 
     /// Filters and tests that are named by an argument.
-    fn note_named(&mut self, filter: &FilterCall) {
+    fn note_argument_names(&mut self, filter: &FilterCall) {
         let (position, test) = match &*filter.name {
             "map" => (0, false),
             "select" | "reject" => (0, true),
@@ -369,14 +369,14 @@ fn constant_part(key: &Expr) -> PathPart {
 
 /// The attribute of the items that a filter reads, if it is written down.
 fn attribute_of(filter: &FilterCall) -> Option<&str> {
-    let named = filter.args.keywords.iter().find(|keyword| &*keyword.name.name == "attribute");
+    let by_keyword = filter.args.keywords.iter().find(|keyword| &*keyword.name.name == "attribute");
     let position = match &*filter.name {
         "selectattr" | "rejectattr" | "groupby" | "sum" => Some(0),
         "map" | "sort" | "unique" | "min" | "max" | "join" => None,
         _ => return None,
     };
     let positional = position.and_then(|position: usize| filter.args.positional.get(position));
-    named.map(|keyword| &keyword.value).or(positional).and_then(text_of)
+    by_keyword.map(|keyword| &keyword.value).or(positional).and_then(text_of)
 }
 
 /// The path to what `attribute` names in filters: keys and numbers with dots between them.

@@ -77,8 +77,8 @@ impl PostfixOp {
 impl CallArgs {
     /// The values of all arguments: by position, by name, `*`, `**`.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        let named = self.keywords.iter().map(|keyword| &keyword.value);
-        self.positional.iter().chain(named).chain(self.args.as_deref()).chain(self.kwargs.as_deref())
+        let keyword_values = self.keywords.iter().map(|keyword| &keyword.value);
+        self.positional.iter().chain(keyword_values).chain(self.args.as_deref()).chain(self.kwargs.as_deref())
     }
 }
 
@@ -96,31 +96,31 @@ struct Head<'t> {
 impl Stmt {
     /// The expressions of this statement that are not inside one of its bodies, in source order.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
-        let one = |expr| Head { parts: [Some(expr), None], ..Head::default() };
+        let single_expr = |expr| Head { parts: [Some(expr), None], ..Head::default() };
         let head = match &self.kind {
             StmtKind::Text(_)
             | StmtKind::Block(_)
             | StmtKind::Break
             | StmtKind::Continue
             | StmtKind::Generation(_) => Head::default(),
-            StmtKind::Print(expr) | StmtKind::Extends(expr) | StmtKind::Do(expr) => one(expr),
+            StmtKind::Print(expr) | StmtKind::Extends(expr) | StmtKind::Do(expr) => single_expr(expr),
             StmtKind::If(node) => Head { arms: &node.arms, ..Head::default() },
             StmtKind::For(node) => {
                 Head { parts: [Some(&node.iter), node.filter.as_ref()], ..Head::default() }
             }
-            StmtKind::Set(node) => one(&node.value),
+            StmtKind::Set(node) => single_expr(&node.value),
             StmtKind::SetBlock(node) => Head { filters: &node.filters, ..Head::default() },
             StmtKind::With(node) => Head { bindings: &node.bindings, ..Head::default() },
             StmtKind::Macro(node) => Head { params: &node.params, ..Head::default() },
             StmtKind::CallBlock(node) => {
-                Head { params: &node.params, args: Some(&node.args), ..one(&node.callee) }
+                Head { params: &node.params, args: Some(&node.args), ..single_expr(&node.callee) }
             }
             StmtKind::FilterBlock(node) => Head { filters: &node.filters, ..Head::default() },
-            StmtKind::Include(node) => one(&node.template),
-            StmtKind::Import(node) => one(&node.template),
-            StmtKind::FromImport(node) => one(&node.template),
-            StmtKind::AutoEscape(node) => one(&node.enabled),
-            StmtKind::Message(node) => one(&node.role),
+            StmtKind::Include(node) => single_expr(&node.template),
+            StmtKind::Import(node) => single_expr(&node.template),
+            StmtKind::FromImport(node) => single_expr(&node.template),
+            StmtKind::AutoEscape(node) => single_expr(&node.enabled),
+            StmtKind::Message(node) => single_expr(&node.role),
         };
         head.arms
             .iter()
@@ -176,19 +176,19 @@ mod tests {
 
     /// The names that are read in expressions, in the order of the walk.
     fn names(body: &[Stmt], found: &mut Vec<String>) {
-        fn of_expr(expr: &Expr, found: &mut Vec<String>) {
+        fn expr_names(expr: &Expr, found: &mut Vec<String>) {
             if let ExprKind::Name(name) = &expr.kind {
                 found.push(name.to_string());
             }
-            expr.children().for_each(|child| of_expr(child, found));
+            expr.children().for_each(|child| expr_names(child, found));
         }
         for stmt in body {
-            stmt.exprs().for_each(|expr| of_expr(expr, found));
+            stmt.exprs().for_each(|expr| expr_names(expr, found));
             stmt.bodies().for_each(|body| names(body, found));
         }
     }
 
-    fn walked(source: &str) -> String {
+    fn walk_names(source: &str) -> String {
         let mut found = Vec::new();
         names(&tree(source).body, &mut found);
         found.join(" ")
@@ -203,7 +203,7 @@ mod tests {
             ("{{ a.b[c][d:e:f](g, h=i, *j, **k)|l(m) is n(o) }}", "a c d e f g i j k m o"),
             ("{{ a if b else c }}", "b a c"),
         ] {
-            assert_eq!(walked(source), expected, "{source}");
+            assert_eq!(walk_names(source), expected, "{source}");
         }
     }
 
@@ -221,7 +221,7 @@ mod tests {
             ("{% autoescape a %}{{ b }}{% endautoescape %}{% message c %}{{ d }}{% endmessage %}", "a b c d"),
             ("{% generation %}{{ a }}{% endgeneration %}", "a"),
         ] {
-            assert_eq!(walked(source), expected, "{source}");
+            assert_eq!(walk_names(source), expected, "{source}");
         }
     }
 }

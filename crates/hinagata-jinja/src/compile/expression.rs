@@ -137,7 +137,7 @@ impl Compiler<'_> {
             };
             links.push(link);
         }
-        Ok(linked(base, links))
+        Ok(link_operations(base, links))
     }
 
     /// `loop.index` and the like of the innermost loop, which need no loop object.
@@ -183,9 +183,9 @@ impl Compiler<'_> {
     }
 
     pub(super) fn args(&mut self, args: &ast::CallArgs) -> Result<Args> {
-        let mut named = Vec::with_capacity(args.keywords.len());
+        let mut keywords = Vec::with_capacity(args.keywords.len());
         for keyword in &args.keywords {
-            named.push((keyword.name.name.to_string(), self.expr(&keyword.value)?));
+            keywords.push((keyword.name.name.to_string(), self.expr(&keyword.value)?));
         }
         let is_constant = |expr: &ast::Expr| matches!(expr.kind, ExprKind::Const(_));
         let literal = args.positional.iter().all(is_constant)
@@ -195,7 +195,7 @@ impl Compiler<'_> {
         Ok(Args {
             literal,
             positional: self.exprs(&args.positional)?,
-            named,
+            keywords,
             args: args.args.as_ref().map(|args| self.expr(args)).transpose()?,
             kwargs: args.kwargs.as_ref().map(|kwargs| self.expr(kwargs)).transpose()?,
         })
@@ -219,7 +219,7 @@ impl Compiler<'_> {
     fn test(&mut self, test: &ast::TestCall) -> Result<TestCall> {
         let args = self.args(&test.args)?;
         // Literal and nothing there: no argument at all.
-        let no_args = args.literal && args.positional.is_empty() && args.named.is_empty();
+        let no_args = args.literal && args.positional.is_empty() && args.keywords.is_empty();
         Ok(TestCall {
             name: test.name.to_string(),
             test: tests::find_test(&test.name),
@@ -251,7 +251,7 @@ fn is_literal(expr: &ast::Expr) -> bool {
 }
 
 /// The operations on their operand.
-fn linked(base: Expr, mut links: Vec<Expr>) -> Expr {
+fn link_operations(base: Expr, mut links: Vec<Expr>) -> Expr {
     let Some(mut last) = links.pop() else { return base };
     let operand = if links.len() > 1 {
         Expr::Links(Box::new(Links { base, links }))

@@ -178,7 +178,7 @@ impl Compiler<'_> {
     }
 
     /// A body in a scope of its own.
-    fn scoped(&mut self, body: &[Stmt]) -> Result<Scope> {
+    fn compile_scope(&mut self, body: &[Stmt]) -> Result<Scope> {
         self.open_scope(false, |analysis| analysis.body(body));
         let code = self.body(body)?;
         let fresh = self.fresh_slots();
@@ -337,7 +337,7 @@ impl Compiler<'_> {
             StmtKind::CallBlock(node) => self.call_block(node)?,
             StmtKind::FilterBlock(node) => {
                 let filters = self.filters(&node.filters)?;
-                Op::FilterBlock(filters, self.scoped(&node.body)?)
+                Op::FilterBlock(filters, self.compile_scope(&node.body)?)
             }
             StmtKind::Block(node) => self.block(node)?,
             StmtKind::Extends(expr) => Op::Extends(self.expr(expr)?),
@@ -373,12 +373,12 @@ impl Compiler<'_> {
             StmtKind::Continue => Op::Continue,
             StmtKind::AutoEscape(node) => {
                 let enabled = self.expr(&node.enabled)?;
-                Op::AutoEscape(enabled, self.scoped(&node.body)?)
+                Op::AutoEscape(enabled, self.compile_scope(&node.body)?)
             }
-            StmtKind::Generation(body) => Op::Scope(self.scoped(body)?),
+            StmtKind::Generation(body) => Op::Scope(self.compile_scope(body)?),
             StmtKind::Message(node) => {
                 let role = self.expr(&node.role)?;
-                Op::Message(role, self.scoped(&node.body)?)
+                Op::Message(role, self.compile_scope(&node.body)?)
             }
         };
         let muted_by_extends = self.has_extends && self.is_muted(&op);
@@ -400,7 +400,7 @@ impl Compiler<'_> {
     fn set_block(&mut self, node: &ast::SetBlock) -> Result<Op> {
         let target = self.target(&node.target)?;
         let muted = std::mem::replace(&mut self.function().muted, false);
-        let body = self.scoped(&node.body)?;
+        let body = self.compile_scope(&node.body)?;
         self.function().muted = muted;
         let filters = self.filters(&node.filters)?;
         Ok(Op::SetBlock(Box::new(SetBlock { target, body, filters })))
@@ -445,7 +445,7 @@ impl Compiler<'_> {
         self.function().loops.pop();
         let scope = self.close_scope();
         let object = scope.slots.get("loop").copied().filter(|_| uses_loop && uses::loop_escapes(&node.body));
-        let otherwise = self.scoped(&node.otherwise)?;
+        let otherwise = self.compile_scope(&node.otherwise)?;
         let slots = first_slot..self.function().next_slot;
         Ok(Op::For(Box::new(For {
             target,

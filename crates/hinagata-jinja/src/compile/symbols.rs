@@ -189,8 +189,8 @@ impl<'o> Analysis<'o> {
     /// An `elif` is an `if` in a branch of its own, with nothing else beside its body.
     fn elif(&mut self, test: &Expr, body: &[Stmt]) {
         self.expr(test);
-        let taken = self.branch(|this| this.body(body));
-        self.merge([taken, Symbols::default(), Symbols::default()]);
+        let elif_symbols = self.branch(|this| this.body(body));
+        self.merge([elif_symbols, Symbols::default(), Symbols::default()]);
     }
 
     /// Names that only some branches set are what they are outside where no branch set them.

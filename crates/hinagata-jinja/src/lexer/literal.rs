@@ -131,7 +131,7 @@ fn escape(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), &'sta
         'x' => out.push(hex(chars, 2, "`\\x` wants two hexadecimal digits")?),
         'u' => out.push(hex(chars, 4, "`\\u` wants four hexadecimal digits")?),
         'U' => out.push(hex(chars, 8, "`\\U` wants eight hexadecimal digits")?),
-        'N' => out.push(named(chars)?),
+        'N' => out.push(named_character(chars)?),
         c if c.is_ascii() => out.extend(['\\', c]),
         c => {
             let code = u32::from(c);
@@ -148,20 +148,20 @@ fn escape(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), &'sta
 /// Punctuation, currencies, arrows and symbols by name: what an author may not find on the keyboard.
 /// All names of Unicode would be larger than the engine.
 static CHARACTERS: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
-    let named = |line: &'static str| {
+    let parse_entry = |line: &'static str| {
         let (code, name) = line.split_once(' ')?;
         Some((name, char::from_u32(u32::from_str_radix(code, 16).ok()?)?))
     };
-    include_str!("characters.txt").lines().filter_map(named).collect()
+    include_str!("characters.txt").lines().filter_map(parse_entry).collect()
 });
 
 /// A character by its name in braces, in any case.
-fn named(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str> {
-    const WANTED: &str = "`\\N` wants the name of a character in braces";
-    chars.next_if_eq(&'{').ok_or(WANTED)?;
+fn named_character(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str> {
+    const EXPECTED: &str = "`\\N` wants the name of a character in braces";
+    chars.next_if_eq(&'{').ok_or(EXPECTED)?;
     let mut name = String::new();
     loop {
-        match chars.next().ok_or(WANTED)? {
+        match chars.next().ok_or(EXPECTED)? {
             '}' => break,
             c => name.push(c),
         }
@@ -183,8 +183,12 @@ fn octal(first: char, chars: &mut Peekable<Chars<'_>>) -> char {
 }
 
 /// A character by `len` hexadecimal digits; the two halves of a surrogate pair are one character.
-fn hex(chars: &mut Peekable<Chars<'_>>, len: usize, wanted: &'static str) -> Result<char, &'static str> {
-    let code = hex_digits(chars, len).ok_or(wanted)?;
+fn hex(
+    chars: &mut Peekable<Chars<'_>>,
+    len: usize,
+    syntax_error: &'static str,
+) -> Result<char, &'static str> {
+    let code = hex_digits(chars, len).ok_or(syntax_error)?;
     if let 0xd800..0xdc00 = code {
         let mut ahead = chars.clone();
         if (ahead.next(), ahead.next()) == (Some('\\'), Some('u'))
@@ -192,7 +196,7 @@ fn hex(chars: &mut Peekable<Chars<'_>>, len: usize, wanted: &'static str) -> Res
         {
             *chars = ahead;
             let code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
-            return char::from_u32(code).ok_or(wanted);
+            return char::from_u32(code).ok_or(syntax_error);
         }
     }
     char::from_u32(code).ok_or("the escape names no character")

@@ -16,9 +16,9 @@ pub(crate) fn bind_arguments<'r, 'a, const N: usize>(
     names: [&str; N],
     required: usize,
 ) -> Result<[Option<&'r Value<'a>>; N]> {
-    let given = arguments.positional.len();
-    if given > N {
-        return Err(too_many(function, N, given));
+    let passed_count = arguments.positional.len();
+    if passed_count > N {
+        return Err(too_many(function, N, passed_count));
     }
     let mut bound = [None; N];
     for (slot, value) in bound.iter_mut().zip(arguments.positional) {
@@ -50,12 +50,12 @@ pub(crate) fn bind_positional<'r, 'a, const N: usize>(
     if !arguments.named.is_empty() {
         return Err(no_names(function));
     }
-    let given = arguments.positional.len();
-    if given > N {
-        return Err(too_many(function, N, given));
+    let passed_count = arguments.positional.len();
+    if passed_count > N {
+        return Err(too_many(function, N, passed_count));
     }
-    if given < required {
-        return Err(too_few(function, required, given));
+    if passed_count < required {
+        return Err(too_few(function, required, passed_count));
     }
     let mut bound = [None; N];
     for (slot, value) in bound.iter_mut().zip(arguments.positional) {
@@ -82,18 +82,18 @@ pub(crate) fn no_names(function: &str) -> Error {
 }
 
 #[cold]
-fn too_many(function: &str, most: usize, given: usize) -> Error {
+fn too_many(function: &str, most: usize, passed_count: usize) -> Error {
     let most = match most {
         0 => "no arguments".to_owned(),
         1 => "at most 1 argument".to_owned(),
         most => format!("at most {most} arguments"),
     };
-    Error::runtime(format!("`{function}` takes {most}, but {given} were given"))
+    Error::runtime(format!("`{function}` takes {most}, but {passed_count} were given"))
 }
 
 #[cold]
-fn too_few(function: &str, least: usize, given: usize) -> Error {
-    Error::runtime(format!("`{function}` needs at least {least} arguments, but {given} were given"))
+fn too_few(function: &str, least: usize, passed_count: usize) -> Error {
+    Error::runtime(format!("`{function}` needs at least {least} arguments, but {passed_count} were given"))
 }
 
 #[cold]

@@ -55,13 +55,15 @@ pub(super) fn push(moment: Moment, format: &str, text: &mut Text<'_>) -> Result<
 /// Takes the zeros and spaces off the start of what was appended last.
 fn without_padding(text: &mut Text<'_>, from: usize) -> Result<()> {
     let number = &text.as_str()[from..];
-    let shown = number.trim_start_matches(['0', ' ']);
-    let shown = if shown.starts_with(|first: char| first.is_ascii_digit()) { shown } else { "0" };
-    if number.starts_with(|first: char| first.is_ascii_digit() || first == ' ') && shown.len() < number.len()
+    let unpadded_number = number.trim_start_matches(['0', ' ']);
+    let unpadded_number =
+        if unpadded_number.starts_with(|first: char| first.is_ascii_digit()) { unpadded_number } else { "0" };
+    if number.starts_with(|first: char| first.is_ascii_digit() || first == ' ')
+        && unpadded_number.len() < number.len()
     {
-        let shown = shown.to_owned();
+        let unpadded_number = unpadded_number.to_owned();
         text.truncate(from);
-        text.push_str(&shown)?;
+        text.push_str(&unpadded_number)?;
     }
     Ok(())
 }

@@ -241,13 +241,13 @@ pub(crate) fn repr_str(string: &str, text: &mut Text<'_>, ascii: bool) -> Result
     text.push(quote)?;
     let mut from = 0;
     for (at, character) in string.char_indices() {
-        let shown = match character {
+        let prints_itself = match character {
             '\\' => false,
             _ if character == quote => false,
             _ if character.is_ascii() => !character.is_ascii_control(),
             _ => !ascii && is_printable(character),
         };
-        if !shown {
+        if !prints_itself {
             text.push_str(&string[from..at])?;
             repr_char(character, text)?;
             from = at + character.len_utf8();

@@ -79,7 +79,7 @@ fn no_filter_uses_a_value_that_is_not_there_yet() {
         let attribute = cx.heap.string("upper").expect("fits");
         for name in filters::filter_names() {
             let filter = filters::find_filter(name).expect("is known");
-            let given: &[Value<'_>] = match name {
+            let test_arguments: &[Value<'_>] = match name {
                 "attr" | "groupby" | "map" | "select" | "selectattr" | "rejectattr" | "reject" => {
                     std::slice::from_ref(&attribute)
                 }
@@ -87,7 +87,7 @@ fn no_filter_uses_a_value_that_is_not_there_yet() {
                 "replace" => &[attribute.clone(), attribute.clone()],
                 _ => &[],
             };
-            let result = filter(cx, pending(), &Arguments::from_positional(given));
+            let result = filter(cx, pending(), &Arguments::from_positional(test_arguments));
             match name {
                 // It is defined whatever it will be.
                 "default" | "d" => assert_eq!(result.expect("is passed on").kind(), Kind::Pending),
@@ -102,13 +102,13 @@ fn no_test_or_operator_uses_a_value_that_is_not_there_yet() {
     with_context(&Settings::default(), |cx| {
         for name in tests::test_names() {
             let test = tests::find_test(name).expect("is known");
-            let given: &[Value<'_>] = match name {
+            let test_arguments: &[Value<'_>] = match name {
                 "divisibleby" | "eq" | "equalto" | "ge" | "greaterthan" | "gt" | "in" | "le" | "lessthan"
                 | "lt" | "ne" | "sameas" => &[Value::Int(1)],
                 _ if !name.starts_with(|first: char| first.is_ascii_alphabetic()) => &[Value::Int(1)],
                 _ => &[],
             };
-            let result = test(cx, &pending(), &Arguments::from_positional(given));
+            let result = test(cx, &pending(), &Arguments::from_positional(test_arguments));
             match name {
                 "defined" => assert!(result.expect("does not wait")),
                 "undefined" => assert!(!result.expect("does not wait")),
@@ -177,9 +177,9 @@ fn what_a_template_must_not_change_stays() {
         let list = Value::Json(data);
         let refused = methods::call_method(cx, &list, "sort", &Arguments::from_positional(&[]));
         assert_eq!(refused.expect_err("is refused").kind(), ErrorKind::Security);
-        let kept = ops::get_attribute(cx, &list, "append", None).expect("is undefined");
-        assert!(matches!(kept, Value::Undefined(Undefined { owner: Owner::Unsafe, .. })));
-        let error = cx.require_defined(&kept).expect_err("is refused");
+        let blocked_value = ops::get_attribute(cx, &list, "append", None).expect("is undefined");
+        assert!(matches!(blocked_value, Value::Undefined(Undefined { owner: Owner::Unsafe, .. })));
+        let error = cx.require_defined(&blocked_value).expect_err("is refused");
         assert_eq!(error.kind(), ErrorKind::Security);
         let count = methods::call_method(cx, &list, "count", &Arguments::from_positional(&[Value::Int(1)]));
         assert!(matches!(count, Ok(Some(Value::Int(1)))));

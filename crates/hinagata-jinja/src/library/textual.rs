@@ -12,7 +12,7 @@ pub(crate) enum Textual<'v, 'a> {
     /// The value is a string.
     Borrowed(&'v str),
     /// What the value prints as.
-    Made(Text<'a>),
+    Printed(Text<'a>),
 }
 
 impl Deref for Textual<'_, '_> {
@@ -21,7 +21,7 @@ impl Deref for Textual<'_, '_> {
     fn deref(&self) -> &str {
         match self {
             Self::Borrowed(text) => text,
-            Self::Made(text) => text.as_str(),
+            Self::Printed(text) => text.as_str(),
         }
     }
 }
@@ -34,17 +34,17 @@ impl Deref for Textual<'_, '_> {
 pub(crate) fn to_textual<'v, 'a>(cx: &Context<'_, 'a>, value: &'v Value<'a>) -> Result<Textual<'v, 'a>> {
     match value.as_str() {
         Some(text) => Ok(Textual::Borrowed(text)),
-        None => printed(cx, value),
+        None => print_textual(cx, value),
     }
 }
 
-fn printed<'v, 'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Textual<'v, 'a>> {
+fn print_textual<'v, 'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Textual<'v, 'a>> {
     if matches!(value, Value::Pieces(_)) && !value.is_pending() {
         return Err(no_text());
     }
     let mut text = cx.heap.text();
     print_value(cx, value, &mut text)?;
-    Ok(Textual::Made(text))
+    Ok(Textual::Printed(text))
 }
 
 /// Charges for looking at every character of a text: that takes about four times as long as copying.

@@ -19,8 +19,8 @@ impl Parser<'_> {
     pub(super) fn operand(&mut self, filters: bool) -> Result<Expr> {
         let mark = self.mark();
         let base = match self.current() {
-            TokenKind::Op(Op::Sub) => self.signed(UnaryOp::Neg)?,
-            TokenKind::Op(Op::Add) => self.signed(UnaryOp::Pos)?,
+            TokenKind::Op(Op::Sub) => self.signed_operand(UnaryOp::Neg)?,
+            TokenKind::Op(Op::Add) => self.signed_operand(UnaryOp::Pos)?,
             _ => self.primary()?,
         };
         let mut ops = Ops { steps: Vec::new(), height: self.height };
@@ -32,7 +32,7 @@ impl Parser<'_> {
     }
 
     #[inline(never)]
-    fn signed(&mut self, op: UnaryOp) -> Result<Expr> {
+    fn signed_operand(&mut self, op: UnaryOp) -> Result<Expr> {
         let mark = self.mark();
         let _level = self.nest()?;
         self.advance()?;

@@ -28,7 +28,7 @@ impl Parser<'_> {
         }
         let first = self.single_target(assigns)?;
         if !self.at_op(Op::Comma) {
-            return self.checked(first, assigns);
+            return self.check_target(first, assigns);
         }
         let mut items = vec![first];
         while self.at_op(Op::Comma) {
@@ -42,8 +42,8 @@ impl Parser<'_> {
         let span = self.span_from(mark);
         let items: Result<Vec<Target>, Expr> = items.into_iter().collect();
         match items {
-            Ok(items) => self.checked(Ok(Target { kind: TargetKind::Tuple(items), span }), assigns),
-            Err(expr) => self.checked(Err(Expr { span, ..expr }), assigns),
+            Ok(items) => self.check_target(Ok(Target { kind: TargetKind::Tuple(items), span }), assigns),
+            Err(expr) => self.check_target(Err(Expr { span, ..expr }), assigns),
         }
     }
 
@@ -82,7 +82,7 @@ impl Parser<'_> {
         Ok(into_target(self.primary()?))
     }
 
-    fn checked(&mut self, target: Result<Target, Expr>, assigns: Assigns) -> Result<Target> {
+    fn check_target(&mut self, target: Result<Target, Expr>, assigns: Assigns) -> Result<Target> {
         match target {
             Ok(target) => {
                 self.note(&target, assigns);

@@ -13,16 +13,16 @@ impl<'a> Vm<'_, 'a> {
         args: &'a Args,
         call: impl FnOnce(&mut Self, &Arguments<'_, 'a>) -> Result<R>,
     ) -> Result<R> {
-        let simple = args.named.is_empty() && args.args.is_none() && args.kwargs.is_none();
+        let simple = args.keywords.is_empty() && args.args.is_none() && args.kwargs.is_none();
         match (&args.positional[..], simple) {
             ([], true) => call(self, &Arguments::from_positional(&[])),
-            ([one], true) => {
-                let one = [self.eval(one)?];
-                call(self, &Arguments::from_positional(&one))
+            ([first], true) => {
+                let values = [self.eval(first)?];
+                call(self, &Arguments::from_positional(&values))
             }
-            ([one, two], true) => {
-                let two = [self.eval(one)?, self.eval(two)?];
-                call(self, &Arguments::from_positional(&two))
+            ([first, second], true) => {
+                let values = [self.eval(first)?, self.eval(second)?];
+                call(self, &Arguments::from_positional(&values))
             }
             _ => self.with_many_args(args, call),
         }
@@ -38,9 +38,9 @@ impl<'a> Vm<'_, 'a> {
         for arg in &args.positional {
             positional.push(self.eval(arg)?);
         }
-        let mut named = Vec::with_capacity(args.named.len());
-        for (name, value) in &args.named {
-            named.push((name.as_str(), self.eval(value)?));
+        let mut keyword_values = Vec::with_capacity(args.keywords.len());
+        for (name, value) in &args.keywords {
+            keyword_values.push((name.as_str(), self.eval(value)?));
         }
         if let Some(rest) = &args.args {
             let rest = self.eval(rest)?;
@@ -64,7 +64,7 @@ impl<'a> Vm<'_, 'a> {
                 rest_names.push((key, value));
             }
             // The keys of a map are distinct, so only the written names can be there twice.
-            for (name, _) in &args.named {
+            for (name, _) in &args.keywords {
                 self.budget.charge_steps(1)?;
                 if self.heap.entry(&rest, name).is_some() {
                     let message = format!("got multiple values for keyword argument '{name}'");
@@ -72,7 +72,8 @@ impl<'a> Vm<'_, 'a> {
                 }
             }
         }
-        named.extend(rest_names.iter().map(|(key, value)| (key.as_str().unwrap_or_default(), value.clone())));
-        call(self, &Arguments { positional: &positional, named: &named })
+        keyword_values
+            .extend(rest_names.iter().map(|(key, value)| (key.as_str().unwrap_or_default(), value.clone())));
+        call(self, &Arguments { positional: &positional, named: &keyword_values })
     }
 }

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// What a call calls, before its arguments are known.
-enum Found<'a> {
+enum ResolvedCallee<'a> {
     Value(Value<'a>),
     /// A method of this value, of the library or of the engine.
     Method(Value<'a>, &'a str),
@@ -53,18 +53,18 @@ impl<'a> Vm<'_, 'a> {
     /// Calls and gives the result.
     pub(super) fn call(&mut self, call: &'a Call) -> Result<Value<'a>> {
         self.budget.check_stack()?;
-        let found = self.find_callee(call)?;
-        self.with_args(&call.args, |vm, arguments| vm.call_found(&found, arguments, call))
+        let callee = self.find_callee(call)?;
+        self.with_args(&call.args, |vm, arguments| vm.call_resolved(&callee, arguments, call))
             .map_err(|error| self.locate(error, call.span))
     }
 
     /// A call that passes the body of a call block as `caller`.
     pub(super) fn call_with_caller(&mut self, call: &'a Call, caller: Value<'a>) -> Result<Value<'a>> {
-        let found = self.find_callee(call)?;
+        let callee = self.find_callee(call)?;
         self.with_args(&call.args, |vm, arguments| {
-            let mut named = arguments.named.to_vec();
-            named.push(("caller", caller));
-            vm.call_found(&found, &Arguments { positional: arguments.positional, named: &named }, call)
+            let mut keywords = arguments.named.to_vec();
+            keywords.push(("caller", caller));
+            vm.call_resolved(&callee, &Arguments { positional: arguments.positional, named: &keywords }, call)
         })
         .map_err(|error| self.locate(error, call.span))
     }
@@ -79,59 +79,59 @@ impl<'a> Vm<'_, 'a> {
         self.budget.charge_steps(1)?;
         self.budget.check_stack()?;
         let span = call.span;
-        let found = self.find_callee(call)?;
+        let callee = self.find_callee(call)?;
         self.with_args(&call.args, |vm, arguments| {
-            let value = match (&found, vm.action(&found)) {
-                (Found::Loop, _) => return vm.call_loop(one_argument(arguments)?, span, out),
+            let value = match (&callee, vm.action(&callee)) {
+                (ResolvedCallee::Loop, _) => return vm.call_loop(one_argument(arguments)?, span, out),
                 (_, Some((Action::Macro(object), _))) => return vm.run_macro(object, arguments, span, out),
                 (_, Some((Action::Block { context, name, depth }, _))) => {
                     return vm.run_block(context, name, depth, span, out);
                 }
                 (_, Some((action, handle))) => vm.perform(action, handle, arguments, span)?,
-                (found, None) => vm.call_found(found, arguments, call)?,
+                (callee, None) => vm.call_resolved(callee, arguments, call)?,
             };
             vm.print_value(&value, site, out)
         })
         .map_err(|error| self.locate(error, span))
     }
 
-    fn find_callee(&mut self, call: &'a Call) -> Result<Found<'a>> {
+    fn find_callee(&mut self, call: &'a Call) -> Result<ResolvedCallee<'a>> {
         Ok(match &call.callee {
-            Callee::Value(callee) => Found::Value(self.eval(callee)?),
+            Callee::Value(callee) => ResolvedCallee::Value(self.eval(callee)?),
             Callee::Method(receiver, step) => {
                 let receiver = self.eval(receiver)?;
                 let name = step.key.name();
                 if methods::find_method(&receiver, name).is_some() || self.has_method(&receiver, name) {
-                    Found::Method(receiver, name)
+                    ResolvedCallee::Method(receiver, name)
                 } else {
-                    Found::Value(self.attribute(&receiver, step)?)
+                    ResolvedCallee::Value(self.attribute(&receiver, step)?)
                 }
             }
-            Callee::Loop => Found::Loop,
-            Callee::LoopCycle => Found::LoopCycle,
-            Callee::LoopChanged => Found::LoopChanged,
+            Callee::Loop => ResolvedCallee::Loop,
+            Callee::LoopCycle => ResolvedCallee::LoopCycle,
+            Callee::LoopChanged => ResolvedCallee::LoopChanged,
         })
     }
 
-    fn call_found(
+    fn call_resolved(
         &mut self,
-        found: &Found<'a>,
+        callee: &ResolvedCallee<'a>,
         arguments: &Arguments<'_, 'a>,
         call: &'a Call,
     ) -> Result<Value<'a>> {
-        if let Some((action, handle)) = self.action(found) {
+        if let Some((action, handle)) = self.action(callee) {
             return self.perform(action, handle, arguments, call.span);
         }
-        match found {
-            Found::Value(callee) => self.call_value(callee, arguments, call),
-            Found::Method(receiver, name) => self.call_method(receiver, name, arguments),
-            Found::Loop => {
+        match callee {
+            ResolvedCallee::Value(callee) => self.call_value(callee, arguments, call),
+            ResolvedCallee::Method(receiver, name) => self.call_method(receiver, name, arguments),
+            ResolvedCallee::Loop => {
                 let mut out = Output::<Off>::new_capture(self.budget);
                 self.call_loop(one_argument(arguments)?, call.span, &mut out)?;
                 out.into_value(self.autoescape)
             }
-            Found::LoopCycle => self.loop_cycle(self.loop_index(), arguments.positional),
-            Found::LoopChanged => {
+            ResolvedCallee::LoopCycle => self.loop_cycle(self.loop_index(), arguments.positional),
+            ResolvedCallee::LoopChanged => {
                 let values = self.heap.tuple_of(arguments.positional.iter().cloned())?;
                 Ok(Value::Bool(self.loop_changed(None, &values)?))
             }
@@ -178,7 +178,7 @@ impl<'a> Vm<'_, 'a> {
     /// Whether an object of the engine has a method of its own that [`Vm::method_action`] knows.
     fn has_method(&self, receiver: &Value<'a>, name: &str) -> bool {
         let Value::Engine(handle) = receiver else { return false };
-        let has = self.objects.with(*handle, |object| match object {
+        let has = self.objects.with_object(*handle, |object| match object {
             Object::Cycler { .. } => matches!(name, "next" | "reset"),
             Object::Loop(_) => matches!(name, "cycle" | "changed"),
             Object::Template { blocks, .. } => blocks.borrow().contains(name),
@@ -191,12 +191,12 @@ impl<'a> Vm<'_, 'a> {
     /// What calling an object of the engine means, and which one; `None` where it is none.
     ///
     /// A cycler or joiner moves on here, so this is asked once for each call.
-    fn action(&self, found: &Found<'a>) -> Option<(Action<'a>, EngineRef)> {
-        match found {
-            Found::Value(Value::Engine(handle)) if global_of(*handle).is_none() => {
+    fn action(&self, callee: &ResolvedCallee<'a>) -> Option<(Action<'a>, EngineRef)> {
+        match callee {
+            ResolvedCallee::Value(Value::Engine(handle)) if global_of(*handle).is_none() => {
                 Some((self.object_action(*handle), *handle))
             }
-            Found::Method(Value::Engine(handle), name) => {
+            ResolvedCallee::Method(Value::Engine(handle), name) => {
                 Some((self.method_action(*handle, name).unwrap_or(Action::NotCallable), *handle))
             }
             _ => None,
@@ -205,7 +205,7 @@ impl<'a> Vm<'_, 'a> {
 
     fn object_action(&self, handle: EngineRef) -> Action<'a> {
         let mut own = None;
-        let action = self.objects.with(handle, |object| match object {
+        let action = self.objects.with_object(handle, |object| match object {
             Object::Macro(object) => Action::Macro(*object),
             Object::Block { context, name, depth } => {
                 Action::Block { context: *context, name, depth: *depth }
@@ -232,7 +232,7 @@ impl<'a> Vm<'_, 'a> {
     ///
     /// Calling through the method as a value works too, but that value would stay to the end.
     fn method_action(&self, handle: EngineRef, name: &str) -> Option<Action<'a>> {
-        self.objects.with(handle, |object| match (object, name) {
+        self.objects.with_object(handle, |object| match (object, name) {
             (Object::Cycler { items, position }, "next") => {
                 let value = items[*position].clone();
                 *position = (*position + 1) % items.len();
@@ -329,7 +329,7 @@ static COMMA: LazyLock<String> = LazyLock::new(|| ", ".to_owned());
 
 fn one_argument<'r, 'a>(arguments: &Arguments<'r, 'a>) -> Result<&'r Value<'a>> {
     match arguments.positional {
-        [one] => Ok(one),
+        [iterable] => Ok(iterable),
         other => Err(Error::runtime(format!("a loop is called with one iterable, not with {}", other.len()))),
     }
 }

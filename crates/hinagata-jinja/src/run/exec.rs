@@ -97,7 +97,7 @@ impl<'a> Vm<'_, 'a> {
                 let caller = self.make_macro(&block.body, false)?;
                 let result = self.call_with_caller(&block.call, caller.clone());
                 if let Value::Engine(handle) = caller {
-                    self.objects.with(handle, |object| {
+                    self.objects.with_object(handle, |object| {
                         if let Object::Macro(object) = object {
                             object.alive = false;
                         }

@@ -10,7 +10,7 @@ use hinagata_value::{Error, ErrorKind, Off, Output, Provenance, Result, Value};
 
 use super::{
     Vm,
-    load::Found,
+    load::FoundTemplate,
     names::{BLOCK_BYTES, DEFINITION_BYTES},
     objects::Object,
 };
@@ -109,11 +109,11 @@ impl<'a> Vm<'_, 'a> {
             let context = &mut self.contexts[context];
             match context.blocks.entry(&block.name) {
                 Entry::Occupied(mut known) => {
-                    self.kept.charge(DEFINITION_BYTES)?;
+                    self.run_charges.charge(DEFINITION_BYTES)?;
                     known.get_mut().push((template, block));
                 }
                 Entry::Vacant(place) => {
-                    self.kept.charge(BLOCK_BYTES)?;
+                    self.run_charges.charge(BLOCK_BYTES)?;
                     place.insert(vec![(template, block)]);
                     if let Some(names) = &context.block_names {
                         names.borrow_mut().insert(&block.name);
@@ -223,9 +223,9 @@ impl<'a> Vm<'_, 'a> {
     ) -> Result<()> {
         let name = self.eval(&include.template)?;
         let template = match self.find_first(&name, include.ignore_missing, span) {
-            Ok(Some(Found::Ours(template))) => template,
+            Ok(Some(FoundTemplate::Jinja(template))) => template,
             Ok(None) => return Ok(()),
-            Ok(Some(Found::Outside(name))) => return self.include_outside(&name, include, span, out),
+            Ok(Some(FoundTemplate::Outside(name))) => return self.include_outside(&name, include, span, out),
             // A template that cannot be read is an error all the same; only a missing one is ignored.
             Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => return Ok(()),
             Err(error) => return Err(error),

@@ -19,9 +19,9 @@ use crate::{
 };
 
 /// What the name in an include leads to.
-pub(super) enum Found {
+pub(super) enum FoundTemplate {
     /// A Jinja template: its number in the run.
-    Ours(u32),
+    Jinja(u32),
     /// A template of another language: its joined name.
     Outside(String),
 }
@@ -29,7 +29,7 @@ pub(super) enum Found {
 impl<'a> Vm<'_, 'a> {
     /// The template that an `extends` or an `import` names: as in Jinja2 that is one, and no list.
     pub(super) fn load_one(&mut self, name: &Value<'a>, span: Span) -> Result<u32> {
-        self.one(name).map_err(|error| self.on_the_way(error, span))
+        self.load_single(name).map_err(|error| self.with_load_step(error, span))
     }
 
     /// What an `include` names: a template, or the first of several that exists; `None` where none does and
@@ -39,19 +39,19 @@ impl<'a> Vm<'_, 'a> {
         name: &Value<'a>,
         may_miss: bool,
         span: Span,
-    ) -> Result<Option<Found>> {
-        self.first(name, may_miss).map_err(|error| self.on_the_way(error, span))
+    ) -> Result<Option<FoundTemplate>> {
+        self.find_candidate(name, may_miss).map_err(|error| self.with_load_step(error, span))
     }
 
     /// A template that does not compile has its own place, and `span` is on the way to it.
-    fn on_the_way(&self, error: Error, span: Span) -> Error {
+    fn with_load_step(&self, error: Error, span: Span) -> Error {
         if error.has_final_place() { self.with_chain_step(error, span) } else { error }
     }
 
-    fn one(&mut self, name: &Value<'a>) -> Result<u32> {
+    fn load_single(&mut self, name: &Value<'a>) -> Result<u32> {
         if let Some(name) = name.as_str() {
             let joined = self.join(name)?;
-            return self.load_named(&joined)?.ok_or_else(|| self.not_found(&[name]));
+            return self.load_by_name(&joined)?.ok_or_else(|| self.not_found(&[name]));
         }
         require_settled(name)?;
         self.cx().require_defined(name)?;
@@ -59,10 +59,10 @@ impl<'a> Vm<'_, 'a> {
         Err(self.not_found(&[&*to_textual(&self.cx(), name)?]))
     }
 
-    fn first(&mut self, name: &Value<'a>, may_miss: bool) -> Result<Option<Found>> {
+    fn find_candidate(&mut self, name: &Value<'a>, may_miss: bool) -> Result<Option<FoundTemplate>> {
         if let Some(name) = name.as_str() {
             let joined = self.join(name)?;
-            return match self.find_named(&joined)? {
+            return match self.find_by_name(&joined)? {
                 None if !may_miss => Err(self.not_found(&[name])),
                 found => Ok(found),
             };
@@ -78,21 +78,21 @@ impl<'a> Vm<'_, 'a> {
                 // What is no text is the name of no template.
                 let Some(candidate) = item.as_str() else { continue };
                 let joined = self.join(candidate)?;
-                if let Some(found) = self.find_named(&joined)? {
+                if let Some(found) = self.find_by_name(&joined)? {
                     return Ok(Some(found));
                 }
                 tried.push(candidate.to_owned());
             }
             // Jinja2 can say which names it tried only where they are a list.
             if !matches!(name.kind(), Kind::List | Kind::Tuple | Kind::Range) {
-                return Err(self.not_found_of(&tried).with_kind(ErrorKind::Runtime));
+                return Err(self.none_found(&tried).with_kind(ErrorKind::Runtime));
             }
         }
-        if may_miss { Ok(None) } else { Err(self.not_found_of(&tried)) }
+        if may_miss { Ok(None) } else { Err(self.none_found(&tried)) }
     }
 
     #[cold]
-    fn not_found_of(&self, names: &[String]) -> Error {
+    fn none_found(&self, names: &[String]) -> Error {
         self.not_found(&names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -114,15 +114,15 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// The template with this joined name, in whichever language.
-    pub(super) fn find_named(&mut self, name: &str) -> Result<Option<Found>> {
+    pub(super) fn find_by_name(&mut self, name: &str) -> Result<Option<FoundTemplate>> {
         if self.inputs.outside.contains(name) {
-            return Ok(Some(Found::Outside(name.to_owned())));
+            return Ok(Some(FoundTemplate::Outside(name.to_owned())));
         }
-        Ok(self.load_named(name)?.map(Found::Ours))
+        Ok(self.load_by_name(name)?.map(FoundTemplate::Jinja))
     }
 
     /// The number of the Jinja template with this joined name.
-    pub(super) fn load_named(&mut self, name: &str) -> Result<Option<u32>> {
+    pub(super) fn load_by_name(&mut self, name: &str) -> Result<Option<u32>> {
         self.budget.charge_steps(1)?;
         if let Some(known) = self.templates.iter().position(|template| template.name() == name) {
             return Ok(Some(known as u32));

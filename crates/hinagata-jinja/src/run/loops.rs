@@ -193,7 +193,7 @@ impl<'a> Vm<'_, 'a> {
             Some(slot) => {
                 let state = LoopPlace::Running(place);
                 // Its state stays with the object when the loop ends.
-                self.kept.charge(size_of::<LoopState<'_>>())?;
+                self.run_charges.charge(size_of::<LoopState<'_>>())?;
                 let object =
                     self.objects.add(Object::Loop(LoopObject { code: node, base: self.base, state }))?;
                 self.set_slot(slot, object.clone());
@@ -205,7 +205,7 @@ impl<'a> Vm<'_, 'a> {
         let completed = self.turns_by_number(node, items, place, object.as_ref(), (site, span), out);
         let state = self.objects.loops.borrow_mut().pop();
         if let (Some(Value::Engine(handle)), Some(state)) = (object, state) {
-            self.objects.with(handle, |object| {
+            self.objects.with_object(handle, |object| {
                 if let Object::Loop(object) = object {
                     object.state = LoopPlace::Ended(Box::new(state));
                 }
@@ -329,9 +329,9 @@ impl<'a> Vm<'_, 'a> {
         charged.charge(slots.len() * size_of::<Value<'_>>())?;
         budget.charge_steps(slots.len() as u64)?;
         let before = std::mem::replace(&mut self.base, base);
-        let kept: Vec<Value<'a>> = self.slots[slots.clone()].to_vec();
+        let saved_slots: Vec<Value<'a>> = self.slots[slots.clone()].to_vec();
         let result = self.run_loop(code, items, depth, span, out).map(drop);
-        for (slot, value) in slots.zip(kept) {
+        for (slot, value) in slots.zip(saved_slots) {
             self.slots[slot] = value;
         }
         self.base = before;

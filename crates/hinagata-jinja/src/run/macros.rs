@@ -51,15 +51,16 @@ impl<'a> Vm<'_, 'a> {
     fn bind(&mut self, object: Macro<'a>, arguments: &Arguments<'_, 'a>) -> Result<()> {
         let code = object.code;
         let params = &code.params;
-        let given = arguments.positional.len().min(params.len());
+        let passed_count = arguments.positional.len().min(params.len());
         // Every parameter is looked at once more for its default.
         self.budget.charge_steps(params.len() as u64 >> 1)?;
         for (param, value) in params.iter().zip(arguments.positional) {
             self.set_slot(param.slot, value.clone());
         }
         // Names of parameters that were given by place are not parameters any more.
-        let by_name =
-            |name: &str| code.places.get(name).filter(|place| **place >= given).map(|place| &params[*place]);
+        let by_name = |name: &str| {
+            code.places.get(name).filter(|place| **place >= passed_count).map(|place| &params[*place])
+        };
         let mut rest = Vec::new();
         let mut caller = None;
         for (name, value) in arguments.named {
@@ -94,7 +95,7 @@ impl<'a> Vm<'_, 'a> {
                 None => {}
             },
         }
-        let surplus = &arguments.positional[given..];
+        let surplus = &arguments.positional[passed_count..];
         match code.varargs {
             Some(slot) => {
                 let varargs = self.heap.tuple_of(surplus.iter().cloned())?;

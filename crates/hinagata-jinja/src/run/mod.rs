@@ -175,7 +175,7 @@ struct Vm<'r, 'a> {
     /// What the next link of a chain goes on from.
     subject: Value<'a>,
     /// What is charged for tables that stay until the run ends.
-    kept: Charged<'a>,
+    run_charges: Charged<'a>,
 }
 
 /// Bytes that are charged until this is dropped.
@@ -229,7 +229,7 @@ impl<'r, 'a> Vm<'r, 'a> {
             autoescape,
             parent: None,
             subject: Value::None,
-            kept: Charged::new(budget),
+            run_charges: Charged::new(budget),
         }
     }
 
@@ -336,13 +336,13 @@ impl<'r, 'a> Vm<'r, 'a> {
                 self.heap.entries(value).into_iter().flatten().map(|(key, _)| key).collect()
             }
         };
-        let given = match &self.data {
+        let variable_names = match &self.data {
             Data::Variables(variables) => variables.names(),
             Data::Value(_) => entries.iter().filter_map(Value::as_str).collect(),
         };
         let own =
             template.code.top_level.names.iter().map(|name| &*name.name).chain(self.inputs.functions.names());
-        let near = near_names(subject, given.into_iter().chain(own));
+        let near = near_names(subject, variable_names.into_iter().chain(own));
         error.with_near(near)
     }
 
@@ -359,7 +359,7 @@ impl<'r, 'a> Vm<'r, 'a> {
 
 impl Drop for Vm<'_, '_> {
     fn drop(&mut self) {
-        let contexts = self.contexts.len().saturating_sub(1) * names::CONTEXT;
+        let contexts = self.contexts.len().saturating_sub(1) * names::CONTEXT_BYTES;
         self.budget.release_bytes(self.slots.capacity() * size_of::<Value<'_>>() + contexts);
     }
 }

@@ -41,7 +41,7 @@ pub(super) const BLOCK_BYTES: usize =
 pub(super) const DEFINITION_BYTES: usize = 2 * size_of::<(u32, &str)>();
 
 /// Bytes that a context costs: itself and the room that its list grows by.
-pub(super) const CONTEXT: usize = 2 * size_of::<Context<'_>>();
+pub(super) const CONTEXT_BYTES: usize = 2 * size_of::<Context<'_>>();
 
 impl<'a> Vm<'_, 'a> {
     /// Adds a context and returns its number.
@@ -55,7 +55,7 @@ impl<'a> Vm<'_, 'a> {
         let number = self.contexts.len();
         if number > 0 {
             // Kept until the end: a macro may still need it. The first one is on the stack.
-            self.budget.charge_bytes(CONTEXT)?;
+            self.budget.charge_bytes(CONTEXT_BYTES)?;
         }
         let sealed = parent.is_none() && number > 0;
         self.contexts.push(Context {

@@ -153,14 +153,20 @@ pub(super) struct ObjectTable<'a> {
     functions: &'a Functions,
     objects: RefCell<Vec<Object<'a>>>,
     /// Bytes that objects hold beside themselves, as charged.
-    held: Cell<usize>,
+    extra_bytes: Cell<usize>,
     /// The loops that are running and use `loop`, the innermost last.
     pub(super) loops: RefCell<Vec<LoopState<'a>>>,
 }
 
 impl<'a> ObjectTable<'a> {
     pub(super) fn new(budget: &'a Budget, functions: &'a Functions) -> Self {
-        Self { budget, functions, objects: RefCell::default(), held: Cell::new(0), loops: RefCell::default() }
+        Self {
+            budget,
+            functions,
+            objects: RefCell::default(),
+            extra_bytes: Cell::new(0),
+            loops: RefCell::default(),
+        }
     }
 
     /// The function of the host called `name`, or all whose names go on after `name` and a dot.
@@ -186,12 +192,16 @@ impl<'a> ObjectTable<'a> {
     /// Charges for what an object holds beside itself, until the run ends.
     pub(super) fn charge(&self, bytes: usize) -> Result<()> {
         self.budget.charge_bytes(bytes)?;
-        self.held.set(self.held.get() + bytes);
+        self.extra_bytes.set(self.extra_bytes.get() + bytes);
         Ok(())
     }
 
     /// Looks at an object, or changes it. Nothing that runs template code may happen inside.
-    pub(super) fn with<R>(&self, handle: EngineRef, look: impl FnOnce(&mut Object<'a>) -> R) -> Option<R> {
+    pub(super) fn with_object<R>(
+        &self,
+        handle: EngineRef,
+        look: impl FnOnce(&mut Object<'a>) -> R,
+    ) -> Option<R> {
         if handle.kind != OBJECT {
             return None;
         }
@@ -202,7 +212,7 @@ impl<'a> ObjectTable<'a> {
 impl Drop for ObjectTable<'_> {
     fn drop(&mut self) {
         let table = self.objects.get_mut().capacity() * size_of::<Object<'_>>();
-        self.budget.release_bytes(table + self.held.get());
+        self.budget.release_bytes(table + self.extra_bytes.get());
     }
 }
 
@@ -211,7 +221,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
         if let Some(global) = global_of(object) {
             return format!("<{global:?}>").to_ascii_lowercase();
         }
-        self.with(object, |object| match object {
+        self.with_object(object, |object| match object {
             Object::Macro(object) if object.code.name == "caller" => "<Macro anonymous>".to_owned(),
             Object::Macro(object) => format!("<Macro '{}'>", object.code.name),
             // A module prints as what its template printed.
@@ -238,7 +248,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
         if object.kind == GLOBAL {
             return "function";
         }
-        self.with(object, |object| match object {
+        self.with_object(object, |object| match object {
             Object::Macro(_) => "Macro",
             Object::Module { .. } => "TemplateModule",
             Object::Loop(_) => "LoopContext",
@@ -255,13 +265,13 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
 
     fn is_module(&self, object: EngineRef) -> bool {
         object.kind != GLOBAL
-            && self.with(object, |object| matches!(object, Object::Module { .. })).unwrap_or(false)
+            && self.with_object(object, |object| matches!(object, Object::Module { .. })).unwrap_or(false)
     }
 
     fn is_callable(&self, object: EngineRef) -> bool {
         object.kind == GLOBAL
             || self
-                .with(object, |object| {
+                .with_object(object, |object| {
                     !matches!(
                         object,
                         Object::Module { .. }
@@ -274,54 +284,58 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
     }
 
     fn attribute(&self, handle: EngineRef, name: &str) -> Option<Value<'a>> {
-        enum Found<'a> {
+        enum FoundAttribute<'a> {
             Value(Value<'a>),
             New(Object<'a>),
             Arguments(&'a MacroCode),
             Function(String),
         }
-        let found = self.with(handle, |object| match object {
+        let found = self.with_object(handle, |object| match object {
             Object::Macro(object) => match name {
-                "name" => Some(Found::Value(Value::Lit(&object.code.name))),
-                "arguments" => Some(Found::Arguments(object.code)),
-                "catch_kwargs" => Some(Found::Value(Value::Bool(object.code.kwargs.is_some()))),
-                "catch_varargs" => Some(Found::Value(Value::Bool(object.code.varargs.is_some()))),
-                "caller" => Some(Found::Value(Value::Bool(object.code.caller.is_some()))),
+                "name" => Some(FoundAttribute::Value(Value::Lit(&object.code.name))),
+                "arguments" => Some(FoundAttribute::Arguments(object.code)),
+                "catch_kwargs" => Some(FoundAttribute::Value(Value::Bool(object.code.kwargs.is_some()))),
+                "catch_varargs" => Some(FoundAttribute::Value(Value::Bool(object.code.varargs.is_some()))),
+                "caller" => Some(FoundAttribute::Value(Value::Bool(object.code.caller.is_some()))),
                 _ => None,
             },
-            Object::Module { exports, .. } => exports.get(name).cloned().map(Found::Value),
+            Object::Module { exports, .. } => exports.get(name).cloned().map(FoundAttribute::Value),
             Object::Template { context, blocks } => blocks
                 .borrow()
                 .get(name)
-                .map(|name| Found::New(Object::Block { context: *context, name, depth: 0 })),
+                .map(|name| FoundAttribute::New(Object::Block { context: *context, name, depth: 0 })),
             Object::Block { context, name: block, depth } if name == "super" => {
-                Some(Found::New(Object::Block { context: *context, name: block, depth: *depth + 1 }))
+                Some(FoundAttribute::New(Object::Block { context: *context, name: block, depth: *depth + 1 }))
             }
-            Object::Functions(start) => Some(Found::Function(format!("{start}.{name}"))),
+            Object::Functions(start) => Some(FoundAttribute::Function(format!("{start}.{name}"))),
             Object::Cycler { items, position } => match name {
-                "current" => items.get(*position).cloned().map(Found::Value),
-                "next" => Some(Found::New(Object::OwnMethod { receiver: handle, name: "next" })),
-                "reset" => Some(Found::New(Object::OwnMethod { receiver: handle, name: "reset" })),
+                "current" => items.get(*position).cloned().map(FoundAttribute::Value),
+                "next" => Some(FoundAttribute::New(Object::OwnMethod { receiver: handle, name: "next" })),
+                "reset" => Some(FoundAttribute::New(Object::OwnMethod { receiver: handle, name: "reset" })),
                 _ => None,
             },
             Object::Loop(object) => match (&object.state, name) {
-                (_, "cycle") => Some(Found::New(Object::OwnMethod { receiver: handle, name: "cycle" })),
-                (_, "changed") => Some(Found::New(Object::OwnMethod { receiver: handle, name: "changed" })),
+                (_, "cycle") => {
+                    Some(FoundAttribute::New(Object::OwnMethod { receiver: handle, name: "cycle" }))
+                }
+                (_, "changed") => {
+                    Some(FoundAttribute::New(Object::OwnMethod { receiver: handle, name: "changed" }))
+                }
                 (LoopPlace::Ended(state), _) => {
-                    LoopField::from_name(name).map(|field| Found::Value(state.field(field)))
+                    LoopField::from_name(name).map(|field| FoundAttribute::Value(state.field(field)))
                 }
                 (LoopPlace::Running(place), _) => {
                     let field = LoopField::from_name(name)?;
-                    self.loops.borrow().get(*place).map(|state| Found::Value(state.field(field)))
+                    self.loops.borrow().get(*place).map(|state| FoundAttribute::Value(state.field(field)))
                 }
             },
             _ => None,
         })??;
         match found {
-            Found::Value(value) => Some(value),
-            Found::New(object) => self.add(object).ok(),
-            Found::Function(name) => self.function(&name),
-            Found::Arguments(code) => {
+            FoundAttribute::Value(value) => Some(value),
+            FoundAttribute::New(object) => self.add(object).ok(),
+            FoundAttribute::Function(name) => self.function(&name),
+            FoundAttribute::Arguments(code) => {
                 let heap = hinagata_value::Heap::new(self.budget);
                 heap.tuple_of(code.params.iter().map(|param| Value::Lit(&param.name))).ok()
             }

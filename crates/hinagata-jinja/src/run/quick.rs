@@ -22,7 +22,7 @@ pub(crate) enum Quick {
 impl Quick {
     /// The short way of a filter with these arguments, if it has one.
     pub(crate) fn from_filter(name: &str, args: &Args) -> Option<Self> {
-        let plain = args.named.is_empty() && args.args.is_none() && args.kwargs.is_none();
+        let plain = args.keywords.is_empty() && args.args.is_none() && args.kwargs.is_none();
         match (name, &args.positional[..]) {
             ("length" | "count", []) if plain => Some(Self::Length),
             ("upper", []) if plain => Some(Self::Upper),

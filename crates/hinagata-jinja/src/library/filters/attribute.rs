@@ -18,7 +18,7 @@ enum Path<'a> {
     /// The item itself.
     Empty,
     /// One step, which needs no list.
-    One(Value<'a>),
+    SingleStep(Value<'a>),
     Many(Vec<Value<'a>>),
 }
 
@@ -31,8 +31,8 @@ impl<'a> Getter<'a> {
         let path = match attribute.filter(|attribute| !attribute.is_none()) {
             None => Path::Empty,
             Some(attribute) => match attribute.as_str() {
-                None => Path::One(attribute.clone()),
-                Some(text) if !text.contains('.') => Path::One(step(cx, text, Some(attribute))?),
+                None => Path::SingleStep(attribute.clone()),
+                Some(text) if !text.contains('.') => Path::SingleStep(step(cx, text, Some(attribute))?),
                 Some(text) => {
                     Path::Many(text.split('.').map(|part| step(cx, part, None)).collect::<Result<_>>()?)
                 }
@@ -60,7 +60,7 @@ impl<'a> Getter<'a> {
     pub(super) fn get(&self, cx: &Context<'_, 'a>, item: &Value<'a>) -> Result<Value<'a>> {
         let found = match &self.path {
             Path::Empty => item.clone(),
-            Path::One(step) => self.step(cx, item, step)?,
+            Path::SingleStep(step) => self.step(cx, item, step)?,
             Path::Many(steps) => {
                 let mut found = item.clone();
                 for step in steps {

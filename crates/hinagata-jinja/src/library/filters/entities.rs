@@ -3,7 +3,7 @@
 
 /// Names and the characters they stand for, in the order of the names.
 #[rustfmt::skip]
-pub(super) static NAMED: &[(&str, &str)] = &[
+pub(super) static ENTITIES: &[(&str, &str)] = &[
     ("AElig", "\u{c6}"), ("AElig;", "\u{c6}"), ("AMP", "&"), ("AMP;", "&"), ("Aacute", "\u{c1}"),
     ("Aacute;", "\u{c1}"), ("Abreve;", "\u{102}"), ("Acirc", "\u{c2}"), ("Acirc;", "\u{c2}"),
     ("Acy;", "\u{410}"), ("Afr;", "\u{1d504}"), ("Agrave", "\u{c0}"), ("Agrave;", "\u{c0}"),

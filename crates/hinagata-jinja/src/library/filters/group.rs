@@ -5,8 +5,8 @@ use hinagata_value::{Arguments, Error, Kind, Result, Value};
 use super::{
     attribute::Getter,
     flag,
-    sequence::nothing,
-    sort::{in_order, sorted_by},
+    sequence::missing_item,
+    sort::{places_by_keys, reorder_items},
 };
 use crate::{
     context::Context,
@@ -26,14 +26,14 @@ pub(super) fn groupby<'a>(
         bind_arguments(arguments, "groupby", ["attribute", "default", "case_sensitive"], 1)?;
     let case_sensitive = flag(cx, case_sensitive, false)?;
     let getter = Getter::new(cx, attribute)?.or(default).ignoring_case(!case_sensitive);
-    let shown = Getter::new(cx, attribute)?.or(default);
+    let group_label = Getter::new(cx, attribute)?.or(default);
     let items = collect_items(cx, &value)?.finish();
     let mut keys = cx.heap.list()?;
     for item in iterate_value(cx, &items)? {
         keys.push(getter.get(cx, &item)?)?;
     }
     let keys = keys.finish();
-    let places = sorted_by(cx, &keys, 1, false, false)?;
+    let places = places_by_keys(cx, &keys, 1, false, false)?;
     let key = |place: usize| cx.heap.item(&keys, place).unwrap_or_default();
     let mut groups = cx.heap.list()?;
     let mut start = 0;
@@ -43,9 +43,9 @@ pub(super) fn groupby<'a>(
         while end < places.len() && values_equal(cx, &first, &key(places[end]))? {
             end += 1;
         }
-        let members = in_order(cx, &items, &places[start..end])?;
+        let members = reorder_items(cx, &items, &places[start..end])?;
         let grouper = match cx.heap.item(&members, 0) {
-            Some(member) if !case_sensitive => shown.get(cx, &member)?,
+            Some(member) if !case_sensitive => group_label.get(cx, &member)?,
             _ => first,
         };
         let mut group = cx.heap.list()?;
@@ -105,7 +105,7 @@ fn extreme<'a>(
     let [case_sensitive, attribute] = bind_arguments(arguments, name, ["case_sensitive", "attribute"], 0)?;
     let getter = Getter::new(cx, attribute)?.ignoring_case(!flag(cx, case_sensitive, false)?);
     let mut items = iterate_value(cx, value)?;
-    let Some(mut best) = items.next() else { return Ok(nothing(value)) };
+    let Some(mut best) = items.next() else { return Ok(missing_item(value)) };
     let mut best_key = getter.get(cx, &best)?;
     for item in items {
         cx.heap.budget().charge_steps(1)?;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hinagata_value::{Arguments, Error, Kind, Result, Value};
 
-use super::{entities::NAMED, flag};
+use super::{entities::ENTITIES, flag};
 use crate::{
     context::Context,
     library::{
@@ -110,7 +110,7 @@ pub(crate) fn unescape_html(text: &str) -> String {
     while let Some(at) = rest.find('&') {
         result.push_str(&rest[..at]);
         let after = &rest[at + 1..];
-        match reference(after) {
+        match read_reference(after) {
             Some((read, len)) => {
                 result.push_str(&read);
                 rest = &after[len..];
@@ -126,9 +126,9 @@ pub(crate) fn unescape_html(text: &str) -> String {
 }
 
 /// What a reference behind `&` stands for, and how long it is.
-fn reference(text: &str) -> Option<(Cow<'static, str>, usize)> {
+fn read_reference(text: &str) -> Option<(Cow<'static, str>, usize)> {
     if let Some(number) = text.strip_prefix('#') {
-        return numbered(number).map(|(read, len)| (read, len + 1));
+        return numeric_reference(number).map(|(read, len)| (read, len + 1));
     }
     let ends = |character: char| matches!(character, '\t' | '\n' | '\u{c}' | ' ' | '<' | '&' | '#' | ';');
     let end = text.char_indices().enumerate().find(|(count, (_, next))| *count == 32 || ends(*next));
@@ -139,15 +139,15 @@ fn reference(text: &str) -> Option<(Cow<'static, str>, usize)> {
     (2..=end)
         .rev()
         .filter(boundary)
-        .find_map(|len| named(&text[..len]).map(|read| (Cow::Borrowed(read), len)))
+        .find_map(|len| find_entity(&text[..len]).map(|read| (Cow::Borrowed(read), len)))
 }
 
-fn named(name: &str) -> Option<&'static str> {
-    NAMED.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| NAMED[at].1)
+fn find_entity(name: &str) -> Option<&'static str> {
+    ENTITIES.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| ENTITIES[at].1)
 }
 
 /// What a number behind `&#` stands for, and how long it is.
-fn numbered(text: &str) -> Option<(Cow<'static, str>, usize)> {
+fn numeric_reference(text: &str) -> Option<(Cow<'static, str>, usize)> {
     let (digits, radix, start) = match text.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16, 1),
         None => (text, 10, 0),

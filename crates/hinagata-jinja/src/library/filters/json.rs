@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hinagata_value::{Arguments, Error, JsonStyle, Kind, Result, Value, write_json};
 
-use super::{flag, given};
+use super::{flag, optional_argument};
 use crate::{
     context::Context,
     library::{
@@ -28,7 +28,7 @@ pub(super) fn tojson<'a>(
     }
     let [indent] = bind_arguments(arguments, "tojson", ["indent"], 0)?;
     // A text has no levels, and its indentation is not looked at.
-    let indent = given(indent).filter(|_| value.as_str().is_none());
+    let indent = optional_argument(indent).filter(|_| value.as_str().is_none());
     let indent = indentation(cx, indent)?;
     let style = JsonStyle { sort_keys: true, ascii: true, escape: HTML, ..style(indent) };
     write(cx, &value, &style, true)
@@ -39,14 +39,14 @@ fn plain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 
     let [ascii, indent, separators, sort_keys] =
         bind_arguments(arguments, "tojson", ["ensure_ascii", "indent", "separators", "sort_keys"], 0)?;
     let ascii = flag(cx, ascii, false)?;
-    let indent = indentation(cx, given(indent))?;
+    let indent = indentation(cx, optional_argument(indent))?;
     let mut style = JsonStyle {
         sort_keys: flag(cx, sort_keys, false)?,
         ascii,
         escape: if ascii { DELETE } else { &[] },
         ..style(indent)
     };
-    if let Some(separators) = given(separators) {
+    if let Some(separators) = optional_argument(separators) {
         let part = |at: usize| -> Result<Cow<'static, str>> {
             let part = cx.heap.item(separators, at).unwrap_or_default();
             Ok(Cow::Owned(expect_string(cx, "tojson", &part)?.to_owned()))

@@ -116,6 +116,6 @@ fn flag<'a>(cx: &Context<'_, 'a>, argument: Option<&Value<'a>>, default: bool) -
 }
 
 /// An argument that may be none, where none means that it was not given.
-fn given<'r, 'a>(argument: Option<&'r Value<'a>>) -> Option<&'r Value<'a>> {
+fn optional_argument<'r, 'a>(argument: Option<&'r Value<'a>>) -> Option<&'r Value<'a>> {
     argument.filter(|value| !value.is_none())
 }

@@ -147,12 +147,12 @@ pub(super) fn round<'a>(
         ("common", Number::Int(int)) => cx.heap.int(round_int(int, places)?),
         ("common", Number::Float(float)) if whole => cx.heap.int(truncate_float(round_float(float, 0))?),
         ("common", Number::Float(float)) => Ok(Value::Float(round_float(float, places))),
-        (_, number) => directed(number, places, if method == "ceil" { f64::ceil } else { f64::floor }),
+        (_, number) => round_directed(number, places, if method == "ceil" { f64::ceil } else { f64::floor }),
     }
 }
 
 /// Rounds up or down as `function(number * 10 ** places) / 10 ** places` of Python does.
-fn directed<'a>(number: Number, places: i64, function: fn(f64) -> f64) -> Result<Value<'a>> {
+fn round_directed<'a>(number: Number, places: i64, function: fn(f64) -> f64) -> Result<Value<'a>> {
     let float = match number {
         // Integers stay what they are on the way there and back.
         Number::Int(int) if places >= 0 => return Ok(Value::Float(int as f64)),

@@ -30,7 +30,7 @@ pub(super) fn pprint<'a>(
     expect_none(arguments, "pprint")?;
     require_settled(&value)?;
     let mut printer = Printer { cx, text: cx.heap.text(), work: Vec::new() };
-    printer.work.push(Work::Value(sorted(cx, &value)?, Place { indent: 0, allowance: 0, top: true }));
+    printer.work.push(Work::Value(sort_maps(cx, &value)?, Place { indent: 0, allowance: 0, top: true }));
     while let Some(work) = printer.work.pop() {
         cx.heap.budget().charge_steps(1)?;
         match work {
@@ -69,7 +69,7 @@ struct Printer<'x, 'c, 'a> {
 impl<'a> Printer<'_, '_, 'a> {
     fn value(&mut self, value: &Value<'a>, place: Place) -> Result<()> {
         let room = WIDTH.saturating_sub(place.indent + place.allowance);
-        if let Some(short) = short(self.cx, value, room)? {
+        if let Some(short) = print_short(self.cx, value, room)? {
             return self.text.push_str(short.as_str());
         }
         let len = self.cx.heap.len(value).unwrap_or(0);
@@ -126,11 +126,11 @@ impl<'a> Printer<'_, '_, 'a> {
             self.text.push_str(",")?;
             self.new_line(indent)?;
         }
-        let mut shown = self.cx.heap.text();
-        print_repr(self.cx, &key, &mut shown)?;
-        self.text.push_str(shown.as_str())?;
+        let mut key_text = self.cx.heap.text();
+        print_repr(self.cx, &key, &mut key_text)?;
+        self.text.push_str(key_text.as_str())?;
         self.text.push_str(": ")?;
-        let indent = indent + shown.as_str().chars().count() + 2;
+        let indent = indent + key_text.as_str().chars().count() + 2;
         let last = self.cx.heap.len(&map) == Some(next + 1);
         self.work.push(Work::Entries { map, next: next + 1, place });
         let allowance = if last { place.allowance } else { 1 };
@@ -208,7 +208,7 @@ fn quoted_len(cx: &Context<'_, '_>, text: &str) -> Result<usize> {
 }
 
 /// The value on one line, if that is not longer than `room` characters.
-fn short<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, room: usize) -> Result<Option<Text<'a>>> {
+fn print_short<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, room: usize) -> Result<Option<Text<'a>>> {
     let mut text = cx.heap.text().with_limit(Some(room));
     match print_repr(cx, value, &mut text) {
         Ok(()) => Ok(Some(text)),
@@ -218,7 +218,7 @@ fn short<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, room: usize) -> Result<Opt
 }
 
 /// A copy of a value whose maps are in the order of their keys.
-fn sorted<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
+fn sort_maps<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
     let mut open: Vec<(Vec<Value<'a>>, Vec<Value<'a>>)> = Vec::new();
     let mut result = Value::None;
     let mut place = |open: &mut Vec<(Vec<Value<'a>>, Vec<Value<'a>>)>, value: Value<'a>| match open.last_mut()
@@ -238,7 +238,7 @@ fn sorted<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
             Event::Scalar(value) => place(&mut open, value),
             Event::End(shape, _) => {
                 let (keys, values) = open.pop().unwrap_or_default();
-                let copy = copied(cx, shape, keys, values)?;
+                let copy = copy_container(cx, shape, keys, values)?;
                 place(&mut open, copy);
             }
             Event::Cycle(_) => {
@@ -250,7 +250,7 @@ fn sorted<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
     Ok(result)
 }
 
-fn copied<'a>(
+fn copy_container<'a>(
     cx: &Context<'_, 'a>,
     shape: Shape,
     keys: Vec<Value<'a>>,

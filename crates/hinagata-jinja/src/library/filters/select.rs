@@ -23,7 +23,7 @@ pub(super) fn map<'a>(
     if !is_true(cx, &value)? {
         return Ok(mapped.finish_once());
     }
-    let by_attribute = arguments.positional.is_empty() && named(arguments, "attribute").is_some();
+    let by_attribute = arguments.positional.is_empty() && keyword_argument(arguments, "attribute").is_some();
     if by_attribute {
         if let Some((name, _)) =
             arguments.named.iter().find(|(name, _)| !matches!(*name, "attribute" | "default"))
@@ -31,7 +31,8 @@ pub(super) fn map<'a>(
             return Err(Error::runtime(format!("`map` has no argument called `{name}`"))
                 .with_near(near_names(name, ["attribute", "default"])));
         }
-        let getter = Getter::new(cx, named(arguments, "attribute"))?.or(named(arguments, "default"));
+        let getter = Getter::new(cx, keyword_argument(arguments, "attribute"))?
+            .or(keyword_argument(arguments, "default"));
         for item in iterate_value(cx, &value)? {
             mapped.push(getter.get(cx, &item)?)?;
         }
@@ -40,7 +41,7 @@ pub(super) fn map<'a>(
     let Some((name, rest)) = arguments.positional.split_first() else {
         return Err(Error::runtime("`map` needs the name of a filter, or `attribute`"));
     };
-    let name = name_of(cx, name, "filter")?;
+    let name = expect_name(cx, name, "filter")?;
     let filter = find_filter(name).ok_or_else(|| unknown_filter(name))?;
     let rest = Arguments { positional: rest, named: arguments.named };
     for item in iterate_value(cx, &value)? {
@@ -49,11 +50,11 @@ pub(super) fn map<'a>(
     Ok(mapped.finish_once())
 }
 
-fn named<'r, 'a>(arguments: &Arguments<'r, 'a>, wanted: &str) -> Option<&'r Value<'a>> {
-    arguments.named.iter().find(|(name, _)| *name == wanted).map(|(_, value)| value)
+fn keyword_argument<'r, 'a>(arguments: &Arguments<'r, 'a>, keyword: &str) -> Option<&'r Value<'a>> {
+    arguments.named.iter().find(|(name, _)| *name == keyword).map(|(_, value)| value)
 }
 
-fn name_of<'r, 'a>(cx: &Context<'_, 'a>, name: &'r Value<'a>, what: &str) -> Result<&'r str> {
+fn expect_name<'r, 'a>(cx: &Context<'_, 'a>, name: &'r Value<'a>, what: &str) -> Result<&'r str> {
     cx.check_use(name)?;
     name.as_str()
         .ok_or_else(|| type_error(cx, name, |kind| format!("the name of a {what} is a string, not {kind}")))
@@ -64,7 +65,7 @@ pub(super) fn select<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    chosen(cx, &value, arguments, true, false)
+    filter_items(cx, &value, arguments, true, false)
 }
 
 pub(super) fn reject<'a>(
@@ -72,7 +73,7 @@ pub(super) fn reject<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    chosen(cx, &value, arguments, false, false)
+    filter_items(cx, &value, arguments, false, false)
 }
 
 pub(super) fn selectattr<'a>(
@@ -80,7 +81,7 @@ pub(super) fn selectattr<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    chosen(cx, &value, arguments, true, true)
+    filter_items(cx, &value, arguments, true, true)
 }
 
 pub(super) fn rejectattr<'a>(
@@ -88,20 +89,20 @@ pub(super) fn rejectattr<'a>(
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    chosen(cx, &value, arguments, false, true)
+    filter_items(cx, &value, arguments, false, true)
 }
 
-/// The items of which a test, on them or on an attribute of them, gives `wanted`.
-fn chosen<'a>(
+/// The items of which a test, on them or on an attribute of them, gives `expected_result`.
+fn filter_items<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
-    wanted: bool,
+    expected_result: bool,
     by_attribute: bool,
 ) -> Result<Value<'a>> {
-    let mut chosen = cx.heap.list()?;
+    let mut selected_items = cx.heap.list()?;
     if !is_true(cx, value)? {
-        return Ok(chosen.finish_once());
+        return Ok(selected_items.finish_once());
     }
     let mut positional = arguments.positional;
     let mut getter = Getter::new(cx, None)?;
@@ -115,18 +116,18 @@ fn chosen<'a>(
     let (test, positional): (Test, _) = match positional.split_first() {
         None => (truth, positional),
         Some((name, rest)) => {
-            let name = name_of(cx, name, "test")?;
+            let name = expect_name(cx, name, "test")?;
             (tests::find_test(name).ok_or_else(|| tests::unknown_test(name))?, rest)
         }
     };
     let arguments = Arguments { positional, named: arguments.named };
     for item in iterate_value(cx, value)? {
         cx.heap.budget().charge_steps(1)?;
-        if test(cx, &getter.get(cx, &item)?, &arguments)? == wanted {
-            chosen.push(item)?;
+        if test(cx, &getter.get(cx, &item)?, &arguments)? == expected_result {
+            selected_items.push(item)?;
         }
     }
-    Ok(chosen.finish_once())
+    Ok(selected_items.finish_once())
 }
 
 /// What stands for a test that was not named: whether the value counts as true.

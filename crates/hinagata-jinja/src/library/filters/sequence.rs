@@ -2,7 +2,7 @@
 
 use hinagata_value::{Arguments, Error, Kind, Number, Owner, Result, Undefined, Value};
 
-use super::{attribute::Getter, flag, given};
+use super::{attribute::Getter, flag, optional_argument};
 use crate::{
     context::Context,
     library::{
@@ -40,7 +40,7 @@ pub(super) fn list<'a>(
 }
 
 /// What stands for an item of a sequence that has none.
-pub(super) fn nothing<'a>(sequence: &Value<'a>) -> Value<'a> {
+pub(super) fn missing_item<'a>(sequence: &Value<'a>) -> Value<'a> {
     let owner = if sequence.kind() == Kind::Str { Owner::Str } else { Owner::List };
     Value::Undefined(Undefined { owner, name: None })
 }
@@ -57,7 +57,7 @@ pub(super) fn first<'a>(
         Some(text) => text.chars().next().map(|first| character(cx, first)).transpose()?,
         None => iterate_value(cx, &value)?.next(),
     };
-    Ok(found.unwrap_or_else(|| nothing(&value)))
+    Ok(found.unwrap_or_else(|| missing_item(&value)))
 }
 
 /// The last item; undefined where there is none.
@@ -92,7 +92,7 @@ pub(super) fn last<'a>(
             found
         }
     };
-    Ok(found.unwrap_or_else(|| nothing(&value)))
+    Ok(found.unwrap_or_else(|| missing_item(&value)))
 }
 
 #[cold]
@@ -133,7 +133,7 @@ pub(super) fn random<'a>(
     expect_none(arguments, "random")?;
     let len = ops::value_length(cx, &value)?;
     if len == 0 {
-        return Ok(nothing(&value));
+        return Ok(missing_item(&value));
     }
     let place = Value::Int(cx.random.random_below(len as u64).cast_signed());
     let found = match value.kind() {
@@ -254,7 +254,7 @@ pub(super) fn batch<'a>(
         batch.push(item)?;
     }
     if !batch.is_empty() {
-        if let Some(fill) = given(fill) {
+        if let Some(fill) = optional_argument(fill) {
             let missing = to_size(to_index(cx, count)?).saturating_sub(batch.len());
             batch.reserve(missing)?;
             for _ in 0..missing {
@@ -273,7 +273,7 @@ pub(super) fn slice<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [count, fill] = bind_arguments(arguments, "slice", ["slices", "fill_with"], 1)?;
-    let fill = given(fill);
+    let fill = optional_argument(fill);
     let items = collect_items(cx, &value)?.finish();
     let len = Number::Int(cx.heap.len(&items).unwrap_or(0) as i128);
     let count = count.unwrap_or(&Value::None);

@@ -149,7 +149,7 @@ pub(super) fn sort<'a>(
     let getters = getters(cx, attribute, ignore_case)?;
     let items = collect_items(cx, &value)?.finish();
     let keys = keys(cx, &items, &getters)?;
-    in_order(cx, &items, &sorted_by(cx, &keys, getters.len(), true, reverse)?)
+    reorder_items(cx, &items, &places_by_keys(cx, &keys, getters.len(), true, reverse)?)
 }
 
 /// The keys of all items, in a list: it is charged as long as it lives.
@@ -165,7 +165,7 @@ fn keys<'a>(cx: &Context<'_, 'a>, items: &Value<'a>, getters: &[Getter<'a>]) -> 
 }
 
 /// As [`sorted_places`], for keys in a list.
-pub(super) fn sorted_by<'a>(
+pub(super) fn places_by_keys<'a>(
     cx: &Context<'_, 'a>,
     keys: &Value<'a>,
     width: usize,
@@ -179,7 +179,11 @@ pub(super) fn sorted_by<'a>(
 }
 
 /// The items of a list at these places.
-pub(super) fn in_order<'a>(cx: &Context<'_, 'a>, items: &Value<'a>, places: &[usize]) -> Result<Value<'a>> {
+pub(super) fn reorder_items<'a>(
+    cx: &Context<'_, 'a>,
+    items: &Value<'a>,
+    places: &[usize],
+) -> Result<Value<'a>> {
     let mut list = cx.heap.list()?;
     list.reserve(places.len())?;
     for &place in places {
@@ -215,5 +219,5 @@ pub(super) fn dictsort<'a>(
             _ => key,
         })?;
     }
-    in_order(cx, &pairs, &sorted_by(cx, &keys.finish(), 1, false, reverse)?)
+    reorder_items(cx, &pairs, &places_by_keys(cx, &keys.finish(), 1, false, reverse)?)
 }

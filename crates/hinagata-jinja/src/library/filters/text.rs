@@ -2,7 +2,7 @@
 
 use hinagata_value::{Arguments, Error, Result, Text, Value};
 
-use super::{flag, given};
+use super::{flag, optional_argument};
 use crate::{
     context::Context,
     library::{
@@ -119,7 +119,7 @@ pub(super) fn replace<'a>(
 ) -> Result<Value<'a>> {
     let [old, new, count] = bind_arguments(arguments, "replace", ["old", "new", "count"], 2)?;
     let (old, new) = (old.unwrap_or(&Value::None), new.unwrap_or(&Value::None));
-    let count = integer_or(cx, given(count), -1)?;
+    let count = integer_or(cx, optional_argument(count), -1)?;
     let old_text = to_textual(cx, old)?;
     if !cx.autoescape {
         let text = to_textual(cx, &value)?;
@@ -213,7 +213,7 @@ pub(super) fn truncate<'a>(
     let end_len = i64::try_from(value_length(cx, &end)?).unwrap_or(i64::MAX);
     limit.map_or(Ok(()), |limit| cx.require_defined(limit))?;
     let limit = integer_or(cx, limit, 255)?;
-    let leeway = integer_or(cx, given(leeway), 5)?;
+    let leeway = integer_or(cx, optional_argument(leeway), 5)?;
     if limit < end_len {
         return Err(Error::runtime(format!(
             "`truncate` cannot cut to {limit} characters: its end has {end_len}"
@@ -229,12 +229,13 @@ pub(super) fn truncate<'a>(
     let Some(text) = value.as_str() else {
         return Err(wrong_type(cx, &value, |name| format!("`truncate` works on strings, not on {name}")));
     };
-    let kept = text.char_indices().nth(to_size(limit - end_len)).map_or(text, |(at, _)| &text[..at]);
-    let kept = match kept.rfind(' ') {
-        Some(space) if !flag(cx, kill_words, false)? => &kept[..space],
-        _ => kept,
+    let shortened_text =
+        text.char_indices().nth(to_size(limit - end_len)).map_or(text, |(at, _)| &text[..at]);
+    let shortened_text = match shortened_text.rfind(' ') {
+        Some(space) if !flag(cx, kill_words, false)? => &shortened_text[..space],
+        _ => shortened_text,
     };
-    add(cx, &copy_string(cx, kept, value.is_safe())?, &end)
+    add(cx, &copy_string(cx, shortened_text, value.is_safe())?, &end)
 }
 
 /// How many words there are: runs of letters, digits and `_`.

@@ -61,12 +61,12 @@ fn push_pair<'a>(
 /// Appends a value with all but letters, digits and `_.-~` quoted; in a query spaces are `+`, and
 /// slashes are quoted too.
 fn quote<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, query: bool, text: &mut Text<'a>) -> Result<()> {
-    let shown;
+    let printed_text;
     let bytes = match value {
         Value::Bytes(bytes) => &***bytes,
         _ => {
-            shown = to_textual(cx, value)?;
-            shown.as_bytes()
+            printed_text = to_textual(cx, value)?;
+            printed_text.as_bytes()
         }
     };
     for &byte in bytes {

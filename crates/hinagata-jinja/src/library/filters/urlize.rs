@@ -2,7 +2,7 @@
 
 use hinagata_value::{Arguments, Error, Result, Text, Value};
 
-use super::{flag, given};
+use super::{flag, optional_argument};
 use crate::{
     context::Context,
     library::{
@@ -38,9 +38,14 @@ pub(super) fn urlize<'a>(
         0,
     )?;
     let style = Style {
-        limit: given(limit).map(|limit| to_index(cx, limit)).transpose()?,
-        attributes: attributes(cx, flag(cx, nofollow, false)?, given(target), given(rel))?,
-        schemes: schemes(cx, given(extra_schemes))?,
+        limit: optional_argument(limit).map(|limit| to_index(cx, limit)).transpose()?,
+        attributes: attributes(
+            cx,
+            flag(cx, nofollow, false)?,
+            optional_argument(target),
+            optional_argument(rel),
+        )?,
+        schemes: schemes(cx, optional_argument(extra_schemes))?,
     };
     let mut escaped = cx.heap.text();
     print_escaped(cx, &value, &mut escaped)?;
@@ -97,9 +102,9 @@ fn schemes<'a>(cx: &Context<'_, 'a>, schemes: Option<&Value<'a>>) -> Result<Vec<
                 && name.chars().all(|next| is_word(next) || matches!(next, '.' | '+' | '-'))
         };
         if slashes > 2 || !name.strip_suffix(':').is_some_and(valid) {
-            let mut shown = cx.heap.text();
-            repr_str(scheme, &mut shown, false)?;
-            return Err(Error::runtime(format!("{} is not a URL prefix", shown.as_str())));
+            let mut quoted_scheme = cx.heap.text();
+            repr_str(scheme, &mut quoted_scheme, false)?;
+            return Err(Error::runtime(format!("{} is not a URL prefix", quoted_scheme.as_str())));
         }
         cx.heap.budget().step_bytes(scheme.len())?;
         checked.push(scheme.to_owned());
@@ -121,7 +126,7 @@ fn push_word(style: &Style<'_>, word: &str, result: &mut Text<'_>) -> Result<()>
     while let Some(rest) = CLOSERS.iter().find_map(|closer| middle.strip_suffix(closer)) {
         middle = rest;
     }
-    let middle = balanced(start, middle.len());
+    let middle = close_brackets(start, middle.len());
     let tail = &start[middle.len()..];
     result.push_str(head)?;
     push_middle(style, middle, result)?;
@@ -129,7 +134,7 @@ fn push_word(style: &Style<'_>, word: &str, result: &mut Text<'_>) -> Result<()>
 }
 
 /// The first `len` bytes of a word, and as much more as closes the brackets that they open.
-fn balanced(word: &str, mut len: usize) -> &str {
+fn close_brackets(word: &str, mut len: usize) -> &str {
     for (opener, closer) in [("(", ")"), ("<", ">"), ("&lt;", "&gt;")] {
         let opened = word[..len].matches(opener).count();
         if opened <= word[..len].matches(closer).count() {
@@ -172,10 +177,10 @@ fn push_cut(address: &str, limit: Option<i64>, result: &mut Text<'_>) -> Result<
     match limit {
         Some(limit) if len > limit => {
             // A negative limit counts from the end.
-            let kept = if limit < 0 { (len + limit).max(0) } else { limit };
+            let shown_len = if limit < 0 { (len + limit).max(0) } else { limit };
             let end = address
                 .char_indices()
-                .nth(usize::try_from(kept).unwrap_or(0))
+                .nth(usize::try_from(shown_len).unwrap_or(0))
                 .map_or(address.len(), |(at, _)| at);
             result.push_str(&address[..end])?;
             result.push_str("...")

@@ -2,7 +2,7 @@
 
 use hinagata_value::{Arguments, Error, Result, Text, Value};
 
-use super::{flag, given};
+use super::{flag, optional_argument};
 use crate::{
     context::Context,
     library::{
@@ -41,7 +41,7 @@ pub(super) fn wordwrap<'a>(
         break_on_hyphens: flag(cx, break_on_hyphens, true)?,
     };
     separator.map_or(Ok(()), |separator| cx.require_defined(separator))?;
-    let separator = given(separator).map(|separator| to_textual(cx, separator)).transpose()?;
+    let separator = optional_argument(separator).map(|separator| to_textual(cx, separator)).transpose()?;
     let separator = separator.as_deref().unwrap_or("\n");
     let Some(text) = value.as_str() else {
         return Err(wrong_type(cx, &value, |name| format!("`wordwrap` works on strings, not on {name}")));
@@ -82,7 +82,7 @@ fn push_wrapped(line: &str, style: Style, separator: &str, result: &mut Text<'_>
         }
         if let Some(chunk) = next.filter(|chunk| chunk.1 > style.width) {
             if style.break_long_words {
-                let (head, tail) = broken(chunk, style.width - len, style.break_on_hyphens);
+                let (head, tail) = split_chunk(chunk, style.width - len, style.break_on_hyphens);
                 row.push(head);
                 next = Some(tail);
             } else if row.is_empty() {
@@ -109,7 +109,7 @@ fn is_blank(chunk: Chunk<'_>) -> bool {
 }
 
 /// A word that is too long, in two: behind its last hyphen that fits, or where the line is full.
-fn broken(chunk: Chunk<'_>, room: usize, on_hyphens: bool) -> (Chunk<'_>, Chunk<'_>) {
+fn split_chunk(chunk: Chunk<'_>, room: usize, on_hyphens: bool) -> (Chunk<'_>, Chunk<'_>) {
     let place = |count: usize| chunk.0.char_indices().nth(count).map_or(chunk.0.len(), |(at, _)| at);
     let mut end = place(room);
     let mut len = room;

@@ -3,7 +3,7 @@
 use hinagata_value::{Budget, Result};
 
 /// Digits after which a float has only zeros; more are added without asking the float.
-const MOST: usize = 1100;
+const MAX_FLOAT_DIGITS: usize = 1100;
 
 /// How a float is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(super) fn digits(
 ) -> Result<String> {
     budget.check_fill(precision)?;
     // Digits of a float are computed one by one.
-    budget.charge_steps(precision.min(MOST) as u64 >> 2)?;
+    budget.charge_steps(precision.min(MAX_FLOAT_DIGITS) as u64 >> 2)?;
     let float = float.abs();
     if float.is_nan() {
         return Ok("nan".to_owned());
@@ -54,9 +54,9 @@ pub(crate) fn format_fixed(float: f64, precision: usize) -> String {
     if float.is_nan() {
         return "nan".to_owned();
     }
-    let asked = precision.min(MOST);
-    let mut text = format!("{float:.asked$}");
-    text.extend(std::iter::repeat_n('0', precision - asked));
+    let computed_digits = precision.min(MAX_FLOAT_DIGITS);
+    let mut text = format!("{float:.computed_digits$}");
+    text.extend(std::iter::repeat_n('0', precision - computed_digits));
     text
 }
 
@@ -69,11 +69,11 @@ fn with_point(mut text: String, alternate: bool) -> String {
 
 /// The mantissa with `precision` digits behind the point, and the exponent.
 fn parts(float: f64, precision: usize) -> (String, i32) {
-    let asked = precision.min(MOST);
-    let text = format!("{float:.asked$e}");
+    let computed_digits = precision.min(MAX_FLOAT_DIGITS);
+    let text = format!("{float:.computed_digits$e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let mut mantissa = mantissa.to_owned();
-    mantissa.extend(std::iter::repeat_n('0', precision - asked));
+    mantissa.extend(std::iter::repeat_n('0', precision - computed_digits));
     (mantissa, exponent.parse().unwrap_or(0))
 }
 

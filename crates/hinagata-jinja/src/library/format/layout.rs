@@ -52,7 +52,7 @@ fn push_fill(text: &mut Text<'_>, fill: &str, times: usize) -> Result<()> {
 /// Digits with a separator between groups; zeros are put before them until they fill `width`.
 ///
 /// The result never starts with a separator, so it may be one character wider.
-pub(super) fn grouped(digits: &str, separator: char, group: usize, width: usize) -> String {
+pub(super) fn group_digits(digits: &str, separator: char, group: usize, width: usize) -> String {
     let mut reversed = String::with_capacity(digits.len() * 4 / 3 + 1);
     let mut rest = digits.bytes().rev();
     let mut count = 0;
@@ -71,9 +71,9 @@ pub(super) fn grouped(digits: &str, separator: char, group: usize, width: usize)
     reversed.chars().rev().collect()
 }
 
-/// The sign of a number: `wanted` is that of the format, if there is one.
-pub(super) fn sign(negative: bool, wanted: Option<char>) -> &'static str {
-    match (negative, wanted) {
+/// The sign of a number: `sign_option` is that of the format, if there is one.
+pub(super) fn sign(negative: bool, sign_option: Option<char>) -> &'static str {
+    match (negative, sign_option) {
         (true, _) => "-",
         (false, Some('+')) => "+",
         (false, Some(' ')) => " ",

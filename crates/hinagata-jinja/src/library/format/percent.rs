@@ -54,20 +54,20 @@ struct Supply<'x, 'c, 'a> {
     /// The next item of a tuple, or whether the one argument was used.
     next: usize,
     /// The value of the key that was named last; it takes the place of the arguments.
-    named: Option<Value<'a>>,
+    keyed_value: Option<Value<'a>>,
     safe: bool,
 }
 
 impl<'x, 'c, 'a> Supply<'x, 'c, 'a> {
     fn new(cx: &'x Context<'c, 'a>, arguments: &'x Value<'a>, safe: bool) -> Self {
-        Self { cx, arguments, next: 0, named: None, safe }
+        Self { cx, arguments, next: 0, keyed_value: None, safe }
     }
 
     fn take(&mut self) -> Result<Value<'a>> {
         let index = self.next;
         self.next += 1;
-        let found = match &self.named {
-            Some(named) => (index == 0).then(|| named.clone()),
+        let found = match &self.keyed_value {
+            Some(keyed_value) => (index == 0).then(|| keyed_value.clone()),
             None if self.arguments.kind() == Kind::Tuple => self.cx.heap.item(self.arguments, index),
             None => (index == 0).then(|| self.arguments.clone()),
         };
@@ -83,7 +83,7 @@ impl<'x, 'c, 'a> Supply<'x, 'c, 'a> {
         };
         let found =
             found.ok_or_else(|| Error::runtime(format!("the format needs an argument named '{key}'")))?;
-        self.named = Some(found);
+        self.keyed_value = Some(found);
         self.next = 0;
         Ok(())
     }
@@ -94,7 +94,7 @@ impl<'x, 'c, 'a> Supply<'x, 'c, 'a> {
             Kind::Tuple => self.cx.heap.len(self.arguments).unwrap_or(0),
             // Whatever can be asked for items might have been used by name.
             Kind::Map | Kind::List | Kind::Range | Kind::Bytes | Kind::Undefined => 0,
-            _ if self.named.is_some() => 0,
+            _ if self.keyed_value.is_some() => 0,
             _ => 1,
         };
         if self.next < count {
@@ -125,8 +125,8 @@ impl<'f> Directive<'f> {
         Some(next)
     }
 
-    fn take(&mut self, wanted: &[char]) -> Option<char> {
-        self.rest.chars().next().filter(|next| wanted.contains(next))?;
+    fn take(&mut self, accepted_chars: &[char]) -> Option<char> {
+        self.rest.chars().next().filter(|next| accepted_chars.contains(next))?;
         self.next()
     }
 
@@ -203,7 +203,7 @@ impl<'f> Directive<'f> {
         match self.conversion {
             's' | 'r' | 'a' => self.push_text(cx, &value, safe, text),
             'd' | 'i' | 'u' => {
-                let int = whole(cx, &value)?;
+                let int = truncate_value(cx, &value)?;
                 self.push_int(int, 'd', text)
             }
             'o' | 'x' | 'X' => match as_int(&value) {
@@ -243,23 +243,23 @@ impl<'f> Directive<'f> {
         if self.conversion == 's' && self.width == 0 && self.precision.is_none() {
             return if safe { print_escaped(cx, value, text) } else { print_value(cx, value, text) };
         }
-        let mut shown = cx.heap.text();
+        let mut value_text = cx.heap.text();
         match (self.conversion, safe) {
-            ('s', true) => print_escaped(cx, value, &mut shown)?,
-            ('s', false) => print_value(cx, value, &mut shown)?,
-            ('r', _) => print_repr(cx, value, &mut shown)?,
-            _ => repr_ascii(cx, value, &mut shown)?,
+            ('s', true) => print_escaped(cx, value, &mut value_text)?,
+            ('s', false) => print_value(cx, value, &mut value_text)?,
+            ('r', _) => print_repr(cx, value, &mut value_text)?,
+            _ => repr_ascii(cx, value, &mut value_text)?,
         }
         if safe && self.conversion != 's' {
-            let plain = std::mem::replace(&mut shown, cx.heap.text());
-            escape_html(plain.as_str(), &mut shown)?;
+            let plain = std::mem::replace(&mut value_text, cx.heap.text());
+            escape_html(plain.as_str(), &mut value_text)?;
         }
-        push_field(text, self.field(false), "", first(shown.as_str(), self.precision))
+        push_field(text, self.field(false), "", first(value_text.as_str(), self.precision))
     }
 
     fn sign(self, negative: bool) -> &'static str {
-        let wanted = if self.plus { Some('+') } else { self.space.then_some(' ') };
-        sign(negative, wanted)
+        let sign_option = if self.plus { Some('+') } else { self.space.then_some(' ') };
+        sign(negative, sign_option)
     }
 
     fn push_int(self, int: i128, conversion: char, text: &mut Text<'_>) -> Result<()> {
@@ -283,12 +283,13 @@ impl<'f> Directive<'f> {
             'f' | 'F' => Notation::Fixed,
             _ => Notation::General,
         };
-        let mut shown = digits(text.budget(), float, notation, self.precision.unwrap_or(6), self.alternate)?;
+        let mut number_text =
+            digits(text.budget(), float, notation, self.precision.unwrap_or(6), self.alternate)?;
         if self.conversion.is_ascii_uppercase() {
-            shown.make_ascii_uppercase();
+            number_text.make_ascii_uppercase();
         }
         let negative = float.is_sign_negative() && !float.is_nan();
-        push_field(text, self.field(true), self.sign(negative), &shown)
+        push_field(text, self.field(true), self.sign(negative), &number_text)
     }
 
     fn push_character<'a>(
@@ -322,7 +323,7 @@ fn single(text: &str) -> Option<char> {
 }
 
 /// The number of a value without its fraction.
-fn whole<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i128> {
+fn truncate_value<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i128> {
     match as_number(value) {
         Some(Number::Int(int)) => Ok(int),
         Some(Number::Float(float)) => truncate_float(float),

@@ -9,7 +9,7 @@ use super::{
         types::{require_settled, type_error, type_name},
     },
     float::{Notation, digits},
-    layout::{Align, Field, grouped, int_digits, push_field, sign},
+    layout::{Align, Field, group_digits, int_digits, push_field, sign},
 };
 use crate::context::Context;
 
@@ -72,10 +72,10 @@ impl Spec {
     fn parse(spec: &str) -> Result<Self> {
         let mut parsed = Self::default();
         let mut rest = parsed.take_align(spec);
-        let mut take = |wanted: &[char]| {
-            let taken = rest.chars().next().filter(|next| wanted.contains(next))?;
-            rest = &rest[taken.len_utf8()..];
-            Some(taken)
+        let mut take = |accepted_chars: &[char]| {
+            let next_char = rest.chars().next().filter(|next| accepted_chars.contains(next))?;
+            rest = &rest[next_char.len_utf8()..];
+            Some(next_char)
         };
         parsed.sign = take(&['+', '-', ' ']);
         parsed.positive_zero = take(&['z']).is_some();
@@ -147,7 +147,7 @@ impl Spec {
         let zeros = field.fill == '0' && field.align == Align::AfterSign;
         let width = if zeros { field.width.saturating_sub(sign.len() + tail.len()) } else { 0 };
         text.budget().check_fill(width)?;
-        let whole = grouped(whole, separator, group, width);
+        let whole = group_digits(whole, separator, group, width);
         push_field(text, field, sign, &[&whole, tail].concat())
     }
 }
@@ -245,20 +245,21 @@ fn push_float(cx: &Context<'_, '_>, float: f64, spec: Spec, text: &mut Text<'_>)
         'g' | 'G' | 'n' => Notation::General,
         _ => Notation::GeneralWithPoint,
     };
-    let mut shown = match (spec.conversion, spec.precision) {
+    let mut number_text = match (spec.conversion, spec.precision) {
         (None, None) => shortest(value.abs(), spec.alternate),
         (_, precision) => digits(budget, value, notation, precision.unwrap_or(6), spec.alternate)?,
     };
     if matches!(conversion, 'E' | 'F' | 'G') {
-        shown.make_ascii_uppercase();
+        number_text.make_ascii_uppercase();
     }
     if conversion == '%' {
-        shown.push('%');
+        number_text.push('%');
     }
-    let vanished = spec.positive_zero && !shown.bytes().any(|byte| matches!(byte, b'1'..=b'9' | b'i' | b'n'));
+    let vanished =
+        spec.positive_zero && !number_text.bytes().any(|byte| matches!(byte, b'1'..=b'9' | b'i' | b'n'));
     let negative = value.is_sign_negative() && !value.is_nan() && !vanished;
-    let whole = shown.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(shown.len());
-    let (whole, tail) = shown.split_at(whole);
+    let whole = number_text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(number_text.len());
+    let (whole, tail) = number_text.split_at(whole);
     if whole.is_empty() {
         // Infinite or no number: nothing to group.
         let plain = Spec { grouping: None, ..spec };
@@ -269,11 +270,11 @@ fn push_float(cx: &Context<'_, '_>, float: f64, spec: Spec, text: &mut Text<'_>)
 
 /// The fewest digits that give the float back.
 fn shortest(float: f64, alternate: bool) -> String {
-    let mut shown = String::with_capacity(24);
-    hinagata_value::write_float_repr(float, &mut shown);
-    if alternate && float.is_finite() && !shown.contains('.') {
-        let exponent = shown.find('e').unwrap_or(shown.len());
-        shown.insert(exponent, '.');
+    let mut number_text = String::with_capacity(24);
+    hinagata_value::write_float_repr(float, &mut number_text);
+    if alternate && float.is_finite() && !number_text.contains('.') {
+        let exponent = number_text.find('e').unwrap_or(number_text.len());
+        number_text.insert(exponent, '.');
     }
-    shown
+    number_text
 }

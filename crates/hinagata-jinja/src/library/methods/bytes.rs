@@ -107,7 +107,7 @@ fn decode<'a>(
     }
     for chunk in bytes.utf8_chunks() {
         if encoding == Encoding::Ascii && !chunk.valid().is_ascii() && faults == Faults::Fail {
-            return Err(malformed());
+            return Err(malformed_error());
         }
         for character in chunk.valid().chars() {
             match (encoding, faults) {
@@ -120,7 +120,7 @@ fn decode<'a>(
         }
         match faults {
             _ if chunk.invalid().is_empty() => {}
-            Faults::Fail => return Err(malformed()),
+            Faults::Fail => return Err(malformed_error()),
             Faults::Leave => {}
             Faults::Replace => text.push('\u{fffd}')?,
         }
@@ -129,7 +129,7 @@ fn decode<'a>(
 }
 
 #[cold]
-fn malformed() -> Error {
+fn malformed_error() -> Error {
     Error::runtime("the bytes are not valid in that encoding")
 }
 

@@ -15,7 +15,7 @@ use crate::{
 
 /// The text of `value` through a mapping that keeps ASCII as `ascii` does; the value itself where
 /// nothing changes.
-fn mapped<'a>(
+fn map_text<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
     text: &str,
@@ -36,7 +36,7 @@ fn mapped<'a>(
 /// # Errors
 /// When a limit is reached.
 pub(crate) fn to_lower<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
-    mapped(
+    map_text(
         cx,
         value,
         text,
@@ -50,7 +50,7 @@ pub(crate) fn to_lower<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) 
 /// # Errors
 /// When a limit is reached.
 pub(crate) fn to_upper<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) -> Result<Value<'a>> {
-    mapped(
+    map_text(
         cx,
         value,
         text,

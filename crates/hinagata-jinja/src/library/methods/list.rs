@@ -34,7 +34,7 @@ pub(super) const METHODS: Table = &[
 pub(super) const SEQUENCE_METHODS: Table = &[("count", count), ("index", index_of)];
 
 /// The template's own version of the receiver.
-fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<List<'a>>> {
+fn owned_list<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<List<'a>>> {
     match cx.heap.make_owned(receiver)? {
         Value::List(list) => Ok(list),
         other => Err(type_error(cx, &other, |name| format!("a {name} cannot be changed"))),
@@ -47,13 +47,13 @@ fn append<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [value] = bind_positional(arguments, "append", 1)?;
-    cx.heap.push(&own(cx, receiver)?, value.cloned().unwrap_or_default())?;
+    cx.heap.push(&owned_list(cx, receiver)?, value.cloned().unwrap_or_default())?;
     Ok(Value::None)
 }
 
 fn clear<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     expect_none(arguments, "clear")?;
-    cx.heap.clear_list(&*own(cx, receiver)?);
+    cx.heap.clear_list(&*owned_list(cx, receiver)?);
     Ok(Value::None)
 }
 
@@ -63,12 +63,12 @@ fn copy<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_
 }
 
 fn count<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [wanted] = bind_positional(arguments, "count", 1)?;
-    let wanted = wanted.unwrap_or(&Value::None);
+    let [searched_value] = bind_positional(arguments, "count", 1)?;
+    let searched_value = searched_value.unwrap_or(&Value::None);
     let mut count = 0;
     for item in cx.heap.iter(receiver).into_iter().flatten() {
         cx.heap.budget().charge_steps(1)?;
-        count += i64::from(values_equal(cx, &item, wanted)?);
+        count += i64::from(values_equal(cx, &item, searched_value)?);
     }
     Ok(Value::Int(count))
 }
@@ -81,7 +81,7 @@ fn extend<'a>(
     let [items] = bind_positional(arguments, "extend", 1)?;
     // Collected first: the list may be extended by itself.
     let items = collect_items(cx, items.unwrap_or(&Value::None))?.finish();
-    let list = own(cx, receiver)?;
+    let list = owned_list(cx, receiver)?;
     for item in cx.heap.iter(&items).into_iter().flatten() {
         cx.heap.push(&list, item)?;
     }
@@ -93,8 +93,8 @@ fn index_of<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    let [wanted, start, stop] = bind_positional(arguments, "index", 1)?;
-    let wanted = wanted.unwrap_or(&Value::None);
+    let [searched_value, start, stop] = bind_positional(arguments, "index", 1)?;
+    let searched_value = searched_value.unwrap_or(&Value::None);
     let len = i64::try_from(cx.heap.len(receiver).unwrap_or(0)).unwrap_or(i64::MAX);
     let place = |place: i64| to_size(if place < 0 { place.saturating_add(len) } else { place });
     let start = place(integer_or(cx, start, 0)?);
@@ -102,7 +102,7 @@ fn index_of<'a>(
     let items = cx.heap.iter(receiver).into_iter().flatten().enumerate();
     for (at, item) in items.take(stop).skip(start) {
         cx.heap.budget().charge_steps(1)?;
-        if values_equal(cx, &item, wanted)? {
+        if values_equal(cx, &item, searched_value)? {
             return Ok(Value::Int(at as i64));
         }
     }
@@ -116,7 +116,7 @@ fn insert<'a>(
 ) -> Result<Value<'a>> {
     let [place, value] = bind_positional(arguments, "insert", 2)?;
     let place = to_index(cx, place.unwrap_or(&Value::None))?;
-    let list = own(cx, receiver)?;
+    let list = owned_list(cx, receiver)?;
     let len = list.len() as i64;
     let place = if place < 0 { place.saturating_add(len) } else { place };
     cx.heap.insert_item(&list, to_size(place), value.cloned().unwrap_or_default())?;
@@ -126,7 +126,7 @@ fn insert<'a>(
 fn pop<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let [place] = bind_positional(arguments, "pop", 0)?;
     let place = integer_or(cx, place, -1)?;
-    let list = own(cx, receiver)?;
+    let list = owned_list(cx, receiver)?;
     let len = list.len() as i64;
     let place = if place < 0 { place.saturating_add(len) } else { place };
     let item = match usize::try_from(place) {
@@ -146,7 +146,7 @@ fn remove<'a>(
 ) -> Result<Value<'a>> {
     let place = index_of(cx, receiver, arguments)?;
     let place = to_index(cx, &place)?;
-    cx.heap.remove_item(&*own(cx, receiver)?, to_size(place))?;
+    cx.heap.remove_item(&*owned_list(cx, receiver)?, to_size(place))?;
     Ok(Value::None)
 }
 
@@ -156,7 +156,7 @@ fn reverse<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     expect_none(arguments, "reverse")?;
-    let list = own(cx, receiver)?;
+    let list = owned_list(cx, receiver)?;
     cx.heap.budget().charge_steps(list.len() as u64 / 16 + 1)?;
     cx.heap.reorder_items(&list, <[Value<'_>]>::reverse);
     Ok(Value::None)
@@ -172,7 +172,7 @@ fn sort<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_
             .with_hint("the filter `sort` sorts by an attribute"));
     }
     let reverse = integer_or(cx, reverse, 0)? != 0;
-    let list = own(cx, receiver)?;
+    let list = owned_list(cx, receiver)?;
     // Sorted aside: comparing may look at the list itself.
     let mut items = cx.heap.list()?;
     for item in cx.heap.iter(&Value::List(list.clone())).into_iter().flatten() {

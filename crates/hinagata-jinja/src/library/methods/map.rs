@@ -30,7 +30,7 @@ pub(super) const METHODS: Table = &[
 ];
 
 /// The template's own version of the receiver.
-fn own<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<Map<'a>>> {
+fn owned_map<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<Map<'a>>> {
     match cx.heap.make_owned(receiver)? {
         Value::Map(map) => Ok(map),
         other => Err(type_error(cx, &other, |name| format!("a {name} cannot be changed"))),
@@ -50,7 +50,7 @@ fn lookup<'a>(cx: &Context<'_, 'a>, map: &Value<'a>, key: &Value<'a>) -> Result<
 
 fn clear<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     expect_none(arguments, "clear")?;
-    cx.heap.clear_map(&*own(cx, receiver)?);
+    cx.heap.clear_map(&*owned_map(cx, receiver)?);
     Ok(Value::None)
 }
 
@@ -131,7 +131,7 @@ fn pop<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_,
     if lookup(cx, receiver, key)?.is_none() {
         return default.cloned().ok_or_else(|| Error::runtime("the map has no such key"));
     }
-    let found = cx.heap.remove(&*own(cx, receiver)?, key)?;
+    let found = cx.heap.remove(&*owned_map(cx, receiver)?, key)?;
     Ok(cx.heap.current_version(found.unwrap_or_default()))
 }
 
@@ -141,7 +141,7 @@ fn pop_item<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     expect_none(arguments, "popitem")?;
-    match cx.heap.pop_entry(&*own(cx, receiver)?) {
+    match cx.heap.pop_entry(&*owned_map(cx, receiver)?) {
         Some((key, value)) => cx.heap.tuple_of([key, cx.heap.current_version(value)]),
         None => Err(Error::runtime("nothing can be taken from an empty map")),
     }
@@ -158,7 +158,7 @@ fn set_default<'a>(
         return Ok(found);
     }
     let default = default.cloned().unwrap_or_default();
-    cx.heap.insert(&own(cx, receiver)?, key.clone(), default.clone())?;
+    cx.heap.insert(&owned_map(cx, receiver)?, key.clone(), default.clone())?;
     Ok(default)
 }
 
@@ -167,7 +167,7 @@ fn update_method<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    update_map(cx, &own(cx, receiver)?, arguments, "update")?;
+    update_map(cx, &owned_map(cx, receiver)?, arguments, "update")?;
     Ok(Value::None)
 }
 

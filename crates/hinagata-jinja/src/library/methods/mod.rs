@@ -85,14 +85,14 @@ pub(crate) fn call_method<'a>(
 ) -> Result<Option<Value<'a>>> {
     let Some((name, method)) = entry(receiver, name) else { return Ok(None) };
     if cx.settings.immutable && changes_receiver(receiver, name) {
-        return Err(refused(name));
+        return Err(immutable_error(name));
     }
     cx.heap.budget().charge_steps(1)?;
     method(cx, receiver, arguments).map(Some)
 }
 
 #[cold]
-fn refused(name: &str) -> Error {
+fn immutable_error(name: &str) -> Error {
     Error::security(format!("`{name}` would change a value in place, which is not allowed here"))
 }
 

@@ -2,7 +2,7 @@
 
 use hinagata_value::{Arguments, Error, Result, Text, Value};
 
-use super::string::{text, written};
+use super::string::{build_string, text};
 use crate::{
     context::Context,
     library::{
@@ -58,27 +58,27 @@ pub(super) fn center<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let (width, fill) = field(cx, receiver, arguments, "center")?;
-    written(cx, receiver, |result| push_centered(result, text(receiver), fill, width))
+    build_string(cx, receiver, |result| push_centered(result, text(receiver), fill, width))
 }
 
-pub(super) fn left<'a>(
+pub(super) fn justify_left<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let (width, fill) = field(cx, receiver, arguments, "ljust")?;
     let missing = to_size(width).saturating_sub(text(receiver).chars().count());
-    written(cx, receiver, |result| push_padded(result, text(receiver), fill, 0, missing))
+    build_string(cx, receiver, |result| push_padded(result, text(receiver), fill, 0, missing))
 }
 
-pub(super) fn right<'a>(
+pub(super) fn justify_right<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let (width, fill) = field(cx, receiver, arguments, "rjust")?;
     let missing = to_size(width).saturating_sub(text(receiver).chars().count());
-    written(cx, receiver, |result| push_padded(result, text(receiver), fill, missing, 0))
+    build_string(cx, receiver, |result| push_padded(result, text(receiver), fill, missing, 0))
 }
 
 pub(super) fn zero_fill<'a>(
@@ -91,7 +91,7 @@ pub(super) fn zero_fill<'a>(
     let text = text(receiver);
     let missing = to_size(width).saturating_sub(text.chars().count());
     let sign = if text.starts_with(['+', '-']) { 1 } else { 0 };
-    written(cx, receiver, |result| {
+    build_string(cx, receiver, |result| {
         result.push_str(&text[..sign])?;
         push_padded(result, &text[sign..], "0", missing, 0)
     })
@@ -105,7 +105,7 @@ pub(super) fn expand_tabs<'a>(
     let [tab] = bind_arguments(arguments, "expandtabs", ["tabsize"], 0)?;
     let tab = to_size(integer_or(cx, tab, 8)?);
     charge_characters(cx, text(receiver))?;
-    written(cx, receiver, |result| {
+    build_string(cx, receiver, |result| {
         let mut column = 0_usize;
         let mut rest = text(receiver);
         while let Some(at) = rest.find(['\t', '\n', '\r']) {

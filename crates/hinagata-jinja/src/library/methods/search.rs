@@ -2,7 +2,7 @@
 
 use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
 
-use super::string::{no_named, text};
+use super::string::{refuse_keywords, text};
 use crate::{
     context::Context,
     library::{
@@ -141,7 +141,7 @@ pub(super) fn starts_with<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    one_of(cx, receiver, arguments, "startswith", |text, part| text.starts_with(part))
+    any_part_matches(cx, receiver, arguments, "startswith", |text, part| text.starts_with(part))
 }
 
 pub(super) fn ends_with<'a>(
@@ -149,11 +149,11 @@ pub(super) fn ends_with<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    one_of(cx, receiver, arguments, "endswith", |text, part| text.ends_with(part))
+    any_part_matches(cx, receiver, arguments, "endswith", |text, part| text.ends_with(part))
 }
 
 /// Whether a test holds for a part, or for one of a tuple of parts.
-fn one_of<'a>(
+fn any_part_matches<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
@@ -238,8 +238,8 @@ pub(crate) fn replace_text<'a>(
 }
 
 fn insert_between(result: &mut Text<'_>, text: &str, new: &str, count: usize) -> Result<()> {
-    for (done, (at, character)) in text.char_indices().enumerate() {
-        if done == count {
+    for (replaced_count, (at, character)) in text.char_indices().enumerate() {
+        if replaced_count == count {
             return result.push_str(&text[at..]);
         }
         result.push_str(new)?;
@@ -278,8 +278,8 @@ pub(super) fn partition<'a>(
     let separator = separator(cx, arguments, "partition")?;
     charge_characters(cx, text(receiver))?;
     match text(receiver).split_once(separator) {
-        Some((before, after)) => three(cx, receiver, [before, separator, after]),
-        None => three(cx, receiver, [text(receiver), "", ""]),
+        Some((before, after)) => tuple_of_parts(cx, receiver, [before, separator, after]),
+        None => tuple_of_parts(cx, receiver, [text(receiver), "", ""]),
     }
 }
 
@@ -291,13 +291,13 @@ pub(super) fn partition_last<'a>(
     let separator = separator(cx, arguments, "rpartition")?;
     charge_characters(cx, text(receiver))?;
     match text(receiver).rsplit_once(separator) {
-        Some((before, after)) => three(cx, receiver, [before, separator, after]),
-        None => three(cx, receiver, ["", "", text(receiver)]),
+        Some((before, after)) => tuple_of_parts(cx, receiver, [before, separator, after]),
+        None => tuple_of_parts(cx, receiver, ["", "", text(receiver)]),
     }
 }
 
 fn separator<'r, 'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'r, 'a>, method: &str) -> Result<&'r str> {
-    no_named(arguments, method)?;
+    refuse_keywords(arguments, method)?;
     let [separator] = bind_positional(arguments, method, 1)?;
     match expect_string(cx, method, separator.unwrap_or(&Value::None))? {
         "" => Err(Error::runtime("a separator cannot be empty")),
@@ -305,7 +305,7 @@ fn separator<'r, 'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'r, 'a>, method
     }
 }
 
-fn three<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, parts: [&str; 3]) -> Result<Value<'a>> {
+fn tuple_of_parts<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, parts: [&str; 3]) -> Result<Value<'a>> {
     cx.heap.budget().step_bytes(text(receiver).len())?;
     let mut tuple = cx.heap.list()?;
     for part in parts {

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use hinagata_value::{Arguments, Result, Text, Value};
 
-use super::string::{parts, separator, text, written};
+use super::string::{build_string, parts, separator, text};
 use crate::{
     context::Context,
     library::{
@@ -198,7 +198,7 @@ pub(super) fn join<'a>(
         None => Err(type_error(cx, item, |name| format!("`join` joins strings, not {name}"))
             .with_hint("the filter `join` joins values of any type")),
     };
-    written(cx, receiver, |result| {
+    build_string(cx, receiver, |result| {
         for (at, item) in items.enumerate() {
             if at > 0 {
                 result.push_str(text(receiver))?;

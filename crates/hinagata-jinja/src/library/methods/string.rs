@@ -44,7 +44,7 @@ pub(super) const METHODS: Table = &[
     ("istitle", case::is_title),
     ("isupper", case::is_upper),
     ("join", split::join),
-    ("ljust", pad::left),
+    ("ljust", pad::justify_left),
     ("lower", case::lower),
     ("lstrip", split::strip_left),
     ("maketrans", make_table),
@@ -54,7 +54,7 @@ pub(super) const METHODS: Table = &[
     ("replace", search::replace),
     ("rfind", search::find_last),
     ("rindex", search::index_of_last),
-    ("rjust", pad::right),
+    ("rjust", pad::justify_right),
     ("rpartition", search::partition_last),
     ("rsplit", split::split_right),
     ("rstrip", split::strip_right),
@@ -137,7 +137,7 @@ fn translate<'a>(
     let mut result = cx.heap.text();
     for character in text(receiver).chars() {
         cx.heap.budget().charge_steps(1)?;
-        match translated(cx, table, character)? {
+        match translate_character(cx, table, character)? {
             None => result.push(character)?,
             Some(value) if value.is_none() => {}
             Some(value) => match (value.as_str(), as_int(&value)) {
@@ -154,7 +154,11 @@ fn translate<'a>(
     finish_text(result, receiver.is_safe())
 }
 
-fn translated<'a>(cx: &Context<'_, 'a>, table: &Value<'a>, character: char) -> Result<Option<Value<'a>>> {
+fn translate_character<'a>(
+    cx: &Context<'_, 'a>,
+    table: &Value<'a>,
+    character: char,
+) -> Result<Option<Value<'a>>> {
     let code = u32::from(character);
     match table.kind() {
         Kind::Map => cx.heap.lookup(table, &Value::Int(i64::from(code))),
@@ -213,7 +217,7 @@ fn table_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>) -> Result<Value<'a>> {
 }
 
 /// The arguments of a method that takes none by name, as they are.
-pub(super) fn no_named(arguments: &Arguments<'_, '_>, method: &str) -> Result<()> {
+pub(super) fn refuse_keywords(arguments: &Arguments<'_, '_>, method: &str) -> Result<()> {
     if arguments.named.is_empty() { Ok(()) } else { Err(no_names(method)) }
 }
 
@@ -231,7 +235,7 @@ pub(super) fn parts<'a, 't>(
 }
 
 /// What `write` appends, as a string that is as safe as the receiver.
-pub(super) fn written<'a>(
+pub(super) fn build_string<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
     write: impl FnOnce(&mut Text<'a>) -> Result<()>,

@@ -101,8 +101,8 @@ fn divide_ints(a: i128, b: i128) -> f64 {
         exponent -= 1;
     }
     let surplus = (128 - quotient.leading_zeros()).saturating_sub(64);
-    let lost = quotient & ((1_u128 << surplus) - 1) != 0 || rest != 0;
-    let rounded = ((quotient >> surplus) | u128::from(lost)) as f64;
+    let is_inexact = quotient & ((1_u128 << surplus) - 1) != 0 || rest != 0;
+    let rounded = ((quotient >> surplus) | u128::from(is_inexact)) as f64;
     let float = rounded * 2_f64.powi(exponent + surplus.cast_signed());
     if (a < 0) == (b < 0) { float } else { -float }
 }

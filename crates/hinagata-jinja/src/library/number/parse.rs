@@ -13,7 +13,7 @@ pub(crate) enum NotInt {
 
 /// A text without the white space that Python allows around a number: all of Unicode's, except that
 /// a text of ASCII alone has no separators among it.
-fn trimmed(text: &str) -> &str {
+fn trim_spaces(text: &str) -> &str {
     if text.is_ascii() {
         text.trim_matches(|character| matches!(character, ' ' | '\t'..='\r'))
     } else {
@@ -27,7 +27,7 @@ fn trimmed(text: &str) -> &str {
 /// # Errors
 /// When the text is not an integer of that base.
 pub(crate) fn parse_int(text: &str, base: u32) -> Result<i128, NotInt> {
-    let text = trimmed(text);
+    let text = trim_spaces(text);
     let (negative, digits) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
@@ -87,7 +87,7 @@ fn digit_of(character: char) -> Option<u32> {
 
 /// Reads a float as `float(text)` does; `None` when the text is none.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
-    let text = trimmed(text);
+    let text = trim_spaces(text);
     let mut plain = String::with_capacity(text.len());
     let mut before = ' ';
     for (at, character) in text.char_indices() {
@@ -108,8 +108,8 @@ pub(crate) fn parse_float(text: &str) -> Option<f64> {
         before = character;
     }
     let unsigned = plain.strip_prefix(['+', '-']).unwrap_or(&plain);
-    let named = matches!(unsigned, "inf" | "infinity" | "nan");
-    if !named && !unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+    let is_named_float = matches!(unsigned, "inf" | "infinity" | "nan");
+    if !is_named_float && !unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         return None;
     }
     plain.parse().ok()

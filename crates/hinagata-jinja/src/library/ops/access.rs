@@ -12,7 +12,7 @@ use super::{
         textual::copy_string,
         types::{no_text, require_settled},
     },
-    attributes::{is_kept, is_kept_of_module},
+    attributes::{is_blocked_attribute, is_blocked_module_attribute},
 };
 use crate::context::{Context, UndefinedMode};
 
@@ -60,14 +60,14 @@ pub(crate) fn own_attribute<'a>(
     if name.starts_with('_') || matches!(value, Value::Once(_) | Value::Function(_)) {
         // What a template sets under such a name is not there for those who import it.
         let own = matches!(value, Value::Engine(object) if cx.objects.is_module(*object));
-        if own && !is_kept_of_module(name) {
+        if own && !is_blocked_module_attribute(name) {
             return Ok(None);
         }
-        if is_kept(value, name) {
-            return Ok(Some(kept(constant)));
+        if is_blocked_attribute(value, name) {
+            return Ok(Some(blocked_value(constant)));
         }
         if let Value::Namespace(_) = value {
-            return Ok(cx.heap.entry(value, name).map(|_| kept(constant)));
+            return Ok(cx.heap.entry(value, name).map(|_| blocked_value(constant)));
         }
     }
     match value {
@@ -80,7 +80,7 @@ pub(crate) fn own_attribute<'a>(
     }
     match methods::find_method(value, name) {
         Some(name) if cx.settings.immutable && methods::changes_receiver(value, name) => {
-            Ok(Some(kept(constant)))
+            Ok(Some(blocked_value(constant)))
         }
         Some(name) => cx.objects.method(value.clone(), name).map(Some),
         None => Ok(None),
@@ -114,7 +114,7 @@ fn number_attribute<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, name: &str) -> 
 
 /// What stands for something that the sandbox keeps from templates.
 #[cold]
-fn kept(constant: Option<&String>) -> Value<'_> {
+fn blocked_value(constant: Option<&String>) -> Value<'_> {
     Value::Undefined(Undefined { owner: Owner::Unsafe, name: constant })
 }
 

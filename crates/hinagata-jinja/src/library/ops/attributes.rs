@@ -41,7 +41,7 @@ const UNDEFINED: &[&str] = &[
 ];
 
 /// Whether the sandbox keeps the attribute `name` of this value from templates.
-pub(super) fn is_kept(value: &Value<'_>, name: &str) -> bool {
+pub(super) fn is_blocked_attribute(value: &Value<'_>, name: &str) -> bool {
     if !name.starts_with('_') {
         return matches!(
             (value.kind(), name),
@@ -67,7 +67,7 @@ pub(super) fn is_kept(value: &Value<'_>, name: &str) -> bool {
 
 /// Whether the sandbox keeps the attribute `name` of an imported template from templates: what it sets itself
 /// under a private name does not exist.
-pub(super) fn is_kept_of_module(name: &str) -> bool {
+pub(super) fn is_blocked_module_attribute(name: &str) -> bool {
     OBJECT.contains(&name)
         || matches!(
             name,

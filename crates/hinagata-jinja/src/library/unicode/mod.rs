@@ -94,7 +94,7 @@ pub(crate) fn is_cased(character: char) -> bool {
     character.is_lowercase() || character.is_uppercase() || is_title(character)
 }
 
-fn mapped(character: char, table: &'static [(char, &'static str)]) -> Option<&'static str> {
+fn find_mapping(character: char, table: &'static [(char, &'static str)]) -> Option<&'static str> {
     table.binary_search_by_key(&character, |&(from, _)| from).ok().map(|at| table[at].1)
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn push_title(character: char, text: &mut String) {
     if character.is_ascii() {
         return text.push(character.to_ascii_uppercase());
     }
-    match mapped(character, TITLES) {
+    match find_mapping(character, TITLES) {
         Some(title) => text.push_str(title),
         None => text.extend(character.to_uppercase()),
     }
@@ -114,7 +114,7 @@ pub(crate) fn push_folded(character: char, text: &mut String) {
     if character.is_ascii() {
         return text.push(character.to_ascii_lowercase());
     }
-    match mapped(character, FOLDS) {
+    match find_mapping(character, FOLDS) {
         Some(folded) => text.push_str(folded),
         None => text.extend(character.to_lowercase()),
     }
