@@ -59,7 +59,7 @@ fn hex_digit(nibble: u8) -> u8 {
 }
 
 /// Makes text safe inside the query of a URL.
-pub(crate) fn url_query(text: &[u8]) -> Vec<u8> {
+pub(crate) fn escape_url_query(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 4);
     for &byte in text {
         match byte {
@@ -85,6 +85,6 @@ mod tests {
             "a\\u003C\\'\\\"\\\\\\u003D\\u000A\\u2028é🚀\\uE0001\x7f".as_bytes()
         );
         assert_eq!(escape_js(b"\xff"), b"\xff");
-        assert_eq!(url_query("a b&é~".as_bytes()), b"a+b%26%C3%A9~");
+        assert_eq!(escape_url_query("a b&é~".as_bytes()), b"a+b%26%C3%A9~");
     }
 }

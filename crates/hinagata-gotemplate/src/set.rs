@@ -143,7 +143,7 @@ impl Set {
     fn add(&mut self, trees: Vec<Tree>) {
         let mut added = Vec::new();
         for tree in trees {
-            match self.number(&tree.name) {
+            match self.template_number(&tree.name) {
                 Some(index) if !parse::is_empty(&tree) => self.trees[index as usize] = Arc::new(tree),
                 Some(_) => {}
                 None => {
@@ -157,7 +157,7 @@ impl Set {
     }
 
     fn link(&mut self) {
-        let targets = |tree: &Arc<Tree>| tree.calls.iter().map(|name| self.number(name)).collect();
+        let targets = |tree: &Arc<Tree>| tree.calls.iter().map(|name| self.template_number(name)).collect();
         self.links = self.trees.iter().map(targets).collect();
     }
 
@@ -197,7 +197,7 @@ impl Set {
         self.names.binary_search_by(|(known, _)| (**known).cmp(name))
     }
 
-    pub(crate) fn number(&self, name: &str) -> Option<u32> {
+    pub(crate) fn template_number(&self, name: &str) -> Option<u32> {
         // Most sets have one template, and finding it is a part of every render.
         if let [(only, number)] = &*self.names {
             return (**only == *name).then_some(*number);
@@ -205,11 +205,11 @@ impl Set {
         self.find(name).ok().map(|at| self.names[at].1)
     }
 
-    pub(crate) fn target(&self, tree: u32, call: u32) -> Option<u32> {
+    pub(crate) fn call_target(&self, tree: u32, call: u32) -> Option<u32> {
         self.links[tree as usize][call as usize]
     }
 
-    pub(crate) fn host_names(&self) -> usize {
+    pub(crate) fn host_name_count(&self) -> usize {
         self.used.len()
     }
 
@@ -225,7 +225,7 @@ impl Set {
         context: &Context<'_, 'a, P>,
         output: &mut Output<'a, P>,
     ) -> Result<()> {
-        match self.number(name) {
+        match self.template_number(name) {
             Some(entry) => exec::execute_template(self, entry, data.into(), context, output),
             None => Err(self.no_template(name)),
         }

@@ -22,7 +22,7 @@ impl Set {
     /// the different data that templates are called on, up to a bound.
     #[must_use]
     pub fn analyze_template(&self, entry: &str) -> Option<Analysis> {
-        let entry = self.number(entry)?;
+        let entry = self.template_number(entry)?;
         let places = Places::new(self);
         let mut analysis = walk::follow_data(self, entry, &places);
         for tree in self.trees() {

@@ -11,8 +11,8 @@ pub(super) struct Origin(Vec<VariablePath>);
 
 impl Origin {
     /// The data of the template itself.
-    pub(super) fn whole() -> Self {
-        Self(vec![VariablePath::whole()])
+    pub(super) fn whole_data() -> Self {
+        Self(vec![VariablePath::whole_data()])
     }
 
     pub(super) fn paths(&self) -> &[VariablePath] {

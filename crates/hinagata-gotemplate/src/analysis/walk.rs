@@ -25,7 +25,7 @@ const MAX_ROUNDS: usize = 4;
 
 /// What the template `entry` reads and which templates its set calls.
 pub(super) fn follow_data(set: &Set, entry: u32, places: &Places<'_>) -> Analysis {
-    let mut pending = VecDeque::from([(entry, Origin::whole())]);
+    let mut pending = VecDeque::from([(entry, Origin::whole_data())]);
     let mut seen: HashSet<(u32, Origin)> = pending.iter().cloned().collect();
     let mut analysis = Analysis::default();
     let mut called = CalledTemplates::default();
@@ -80,7 +80,7 @@ impl CalledTemplate {
         let tree = set.tree(number);
         let name = tree.calls[node.call as usize].clone();
         let position = places.position(tree, node.at as usize, name.len() + 2);
-        Self { name, defined: set.target(number, node.call).is_some(), data, position }
+        Self { name, defined: set.call_target(number, node.call).is_some(), data, position }
     }
 
     fn into_use(mut self) -> TemplateUse {
@@ -253,15 +253,15 @@ impl<'s> Visit<'s> {
         let data = match node.pipe {
             None => Origin::default(),
             // Passing a part of the data on is no use of it: what the template reads of it is.
-            Some(pipe) if self.tree.pipes[pipe as usize].path.is_some() => self.silently(pipe, dot),
+            Some(pipe) if self.tree.pipes[pipe as usize].path.is_some() => self.eval_without_uses(pipe, dot),
             Some(pipe) => self.pipeline(pipe, dot, Usage::Value),
         };
         let used = CalledTemplate::new(self.set, self.places, self.number, node, data.clone().into_paths());
-        let target = self.set.target(self.number, node.call);
+        let target = self.set.call_target(self.number, node.call);
         self.calls.push(Call { used, target, data });
     }
 
-    fn silently(&mut self, pipe: u32, dot: &Origin) -> Origin {
+    fn eval_without_uses(&mut self, pipe: u32, dot: &Origin) -> Origin {
         let uses = self.uses.len();
         let origin = self.pipeline(pipe, dot, Usage::Value);
         self.uses.truncate(uses);

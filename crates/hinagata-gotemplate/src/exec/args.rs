@@ -27,7 +27,7 @@ impl<'s> Parameters<'s> {
         }
     }
 
-    pub(super) fn of_builtin(builtin: Builtin) -> Self {
+    pub(super) fn for_builtin(builtin: Builtin) -> Self {
         const ANY: Type = Type::Any;
         let (fixed, rest): (&[Type], _) = match builtin {
             Builtin::Not | Builtin::Len => (&[ANY], None),
@@ -43,7 +43,7 @@ impl<'s> Parameters<'s> {
         Self { fixed, rest }
     }
 
-    pub(super) fn at(&self, index: usize) -> Type {
+    pub(super) fn type_at(&self, index: usize) -> Type {
         self.fixed.get(index).copied().or(self.rest).unwrap_or_default()
     }
 }
@@ -96,11 +96,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         dot: &Val<'a>,
     ) -> Result<()> {
         for (at, arg) in args.ids().enumerate() {
-            let value = self.argument(arg, parameters.at(at), dot)?;
+            let value = self.eval_argument(arg, parameters.type_at(at), dot)?;
             self.stack.push(value);
         }
         if let Some(last) = last {
-            let value = self.assigned(last, parameters.at(args.len()))?;
+            let value = self.assign_value(last, parameters.type_at(args.len()))?;
             self.stack.push(value);
         }
         Ok(())
@@ -115,17 +115,17 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         dot: &Val<'a>,
     ) -> Result<()> {
         self.at = At::expr(first);
-        let parameters = Parameters::of_builtin(builtin);
+        let parameters = Parameters::for_builtin(builtin);
         self.check_count(builtin.name(), parameters, args.len(), last.is_some())?;
         self.push_args(parameters, args, last, dot)
     }
 
     /// The value of an argument for a parameter of a type.
-    fn argument(&mut self, index: u32, type_: Type, dot: &Val<'a>) -> Result<Value<'a>> {
+    fn eval_argument(&mut self, index: u32, type_: Type, dot: &Val<'a>) -> Result<Value<'a>> {
         let tree = self.tree;
         let kind = &tree.exprs[index as usize].kind;
         if type_ == Type::Any {
-            return self.operand(index, dot).and_then(|value| self.assigned(value, type_));
+            return self.eval_operand(index, dot).and_then(|value| self.assign_value(value, type_));
         }
         self.at = At::expr(index);
         let wanted = match (kind, type_) {
@@ -137,13 +137,13 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 | ExprKind::Function(_)
                 | ExprKind::Chain(..),
                 _,
-            ) => return self.operand(index, dot).and_then(|value| self.assigned(value, type_)),
-            (ExprKind::Nil, Type::List) => return Nil::List.value(self.heap),
-            (ExprKind::Nil, Type::Map) => return Nil::Map.value(self.heap),
+            ) => return self.eval_operand(index, dot).and_then(|value| self.assign_value(value, type_)),
+            (ExprKind::Nil, Type::List) => return Nil::List.to_value(self.heap),
+            (ExprKind::Nil, Type::Map) => return Nil::Map.to_value(self.heap),
             (ExprKind::Nil, _) => {
                 return Err(self.fail("cannot assign nil to %s", &[Part::Text(type_name(type_))]));
             }
-            (ExprKind::Str(literal), Type::String) => return self.string(literal),
+            (ExprKind::Str(literal), Type::String) => return self.string_literal(literal),
             (ExprKind::Bool(value), Type::Bool) => return Ok(Value::Bool(*value)),
             (ExprKind::Number(literal), Type::Int) if let Some(int) = literal.number.int => {
                 return Ok(Value::Int(int));
@@ -168,30 +168,30 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// A value given for a parameter of a type, refused where Go refuses it. A result that has not arrived
     /// yet is waited for.
     #[inline]
-    fn assigned(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
+    fn assign_value(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
         if type_ == Type::Any {
             return match value.value {
                 Value::Undefined(_) | Value::Engine(_) | Value::Pending(_) | Value::Pieces(_) => {
-                    self.assigned_rare(value, type_)
+                    self.assign_rare(value, type_)
                 }
                 value => Ok(value),
             };
         }
         match View::from_value(&value.value, self.integers()) {
             Ok(view) if is_assignable(view, type_) => Ok(value.value),
-            _ => self.assigned_rare(value, type_),
+            _ => self.assign_rare(value, type_),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn assigned_rare(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
-        let settled = self.settled(value.value)?;
+    fn assign_rare(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
+        let settled = self.resolve_scope(value.value)?;
         let view = View::from_value(&settled, self.integers())?;
         match (view, type_) {
             (View::Invalid, Type::Any) => Ok(Value::None),
-            (View::Invalid, Type::List) => Nil::List.value(self.heap),
-            (View::Invalid, Type::Map) => Nil::Map.value(self.heap),
+            (View::Invalid, Type::List) => Nil::List.to_value(self.heap),
+            (View::Invalid, Type::Map) => Nil::Map.to_value(self.heap),
             (View::Invalid, _) => {
                 Err(self.fail("invalid value; expected %s", &[Part::Text(type_name(type_))]))
             }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
-    pub(super) fn builtin(
+    pub(super) fn call_builtin(
         &mut self,
         builtin: Builtin,
         first: u32,
@@ -23,36 +23,36 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         last: Option<Val<'a>>,
         dot: &Val<'a>,
     ) -> Result<Val<'a>> {
-        self.check_count(builtin.name(), Parameters::of_builtin(builtin), args.len(), last.is_some())?;
+        self.check_count(builtin.name(), Parameters::for_builtin(builtin), args.len(), last.is_some())?;
         let result = match builtin {
             Builtin::And => return self.and_or(false, first, args, last, dot),
             Builtin::Or => return self.and_or(true, first, args, last, dot),
             Builtin::Call => return self.call_value(first, blamed, args, last, dot),
             Builtin::Not => {
-                let value = self.in_condition(true, |exec| exec.only(args, last, dot))?;
+                let value = self.in_condition(true, |exec| exec.only_argument(args, last, dot))?;
                 return Ok(Val::plain(Value::Bool(!self.truth(&value.value)?)));
             }
             Builtin::Len => {
-                let value = self.only(args, last, dot)?;
+                let value = self.only_argument(args, last, dot)?;
                 self.len(&value.value).map(|len| Val::plain(Value::Int(len)))
             }
             Builtin::Eq if args.len() + usize::from(last.is_some()) != 2 => self.eq_any(args, last, dot)?,
-            Builtin::Eq => self.compare(args, last, dot, compare::equal)?,
-            Builtin::Ne => self.compare(args, last, dot, |exec, a, b| Ok(!compare::equal(exec, a, b)?))?,
+            Builtin::Eq => self.compare(args, last, dot, compare::are_equal)?,
+            Builtin::Ne => {
+                self.compare(args, last, dot, |exec, a, b| Ok(!compare::are_equal(exec, a, b)?))?
+            }
             Builtin::Lt => {
-                self.compare(args, last, dot, |exec, a, b| compare::order(exec, a, b, Order::Less))?
+                self.compare(args, last, dot, |exec, a, b| compare::is_ordered(exec, a, b, Order::Less))?
             }
-            Builtin::Le => {
-                self.compare(args, last, dot, |exec, a, b| compare::order(exec, a, b, Order::LessOrEqual))?
-            }
+            Builtin::Le => self
+                .compare(args, last, dot, |exec, a, b| compare::is_ordered(exec, a, b, Order::LessOrEqual))?,
             Builtin::Gt => self.compare(args, last, dot, |exec, a, b| {
-                Ok(!compare::order(exec, a, b, Order::LessOrEqual)?)
+                Ok(!compare::is_ordered(exec, a, b, Order::LessOrEqual)?)
             })?,
-            Builtin::Ge => {
-                self.compare(args, last, dot, |exec, a, b| Ok(!compare::order(exec, a, b, Order::Less)?))?
-            }
-            Builtin::Index => self.index(args, last, dot)?,
-            Builtin::Slice => self.slice(args, last, dot)?,
+            Builtin::Ge => self
+                .compare(args, last, dot, |exec, a, b| Ok(!compare::is_ordered(exec, a, b, Order::Less)?))?,
+            Builtin::Index => self.call_index(args, last, dot)?,
+            Builtin::Slice => self.call_slice(args, last, dot)?,
             Builtin::Html
             | Builtin::Js
             | Builtin::Print
@@ -61,7 +61,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             | Builtin::Urlquery => {
                 let formatter = Formatter::from_builtin(builtin).unwrap_or(Formatter::Print);
                 let base = self.stack.len();
-                self.push_args(Parameters::of_builtin(builtin), args, last, dot)?;
+                self.push_args(Parameters::for_builtin(builtin), args, last, dot)?;
                 let value = self.format_values(formatter, base)?;
                 self.stack.truncate(base);
                 return Ok(Val::plain(value));
@@ -74,10 +74,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// The single argument of a function.
-    fn only(&mut self, args: Span, last: Option<Val<'a>>, dot: &Val<'a>) -> Result<Val<'a>> {
+    fn only_argument(&mut self, args: Span, last: Option<Val<'a>>, dot: &Val<'a>) -> Result<Val<'a>> {
         match last {
             Some(last) => Ok(last),
-            None => self.operand(args.start, dot),
+            None => self.eval_operand(args.start, dot),
         }
     }
 
@@ -93,11 +93,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     ) -> Result<Result<Val<'a>>> {
         let a = match &last {
             Some(last) if args.len() == 0 => last.clone(),
-            _ => self.operand(args.start, dot)?,
+            _ => self.eval_operand(args.start, dot)?,
         };
         let b = match last {
             Some(last) => last,
-            None => self.operand(args.start + 1, dot)?,
+            None => self.eval_operand(args.start + 1, dot)?,
         };
         Ok(compare(self, &a.value, &b.value).map(|truth| Val::plain(Value::Bool(truth))))
     }
@@ -106,7 +106,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn eq_any(&mut self, args: Span, last: Option<Val<'a>>, dot: &Val<'a>) -> Result<Result<Val<'a>>> {
         let base = self.stack.len();
         for arg in args.ids() {
-            let value = self.operand(arg, dot)?;
+            let value = self.eval_operand(arg, dot)?;
             self.stack.push(value.value);
         }
         self.stack.extend(last.map(|last| last.value));
@@ -114,7 +114,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             [subject, others @ ..] if !others.is_empty() => others
                 .iter()
                 .find_map(|other| {
-                    compare::equal(self, subject, other).map(|same| same.then_some(true)).transpose()
+                    compare::are_equal(self, subject, other).map(|same| same.then_some(true)).transpose()
                 })
                 .unwrap_or(Ok(false)),
             _ => Err(Error::runtime("missing argument for comparison")),
@@ -140,7 +140,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             // The last one is the result whatever it is, so it need not be there yet.
             let is_last = arg + 1 == args.end && last.is_none();
             let only_truth = self.only_truth || !is_last;
-            value = self.in_condition(only_truth, |exec| exec.operand(arg, dot))?;
+            value = self.in_condition(only_truth, |exec| exec.eval_operand(arg, dot))?;
             if is_last || self.truth(&value.value)? == decides {
                 return Ok(value);
             }

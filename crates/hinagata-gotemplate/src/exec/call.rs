@@ -19,7 +19,7 @@ use crate::{
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// Calls the function that the operand `first` names. Errors of the function are at `blamed`.
-    pub(super) fn function(
+    pub(super) fn call_function(
         &mut self,
         function: FunctionRef,
         first: u32,
@@ -31,19 +31,19 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         self.at = At::expr(first);
         match function {
             FunctionRef::Builtin(builtin @ (Builtin::And | Builtin::Or | Builtin::Not)) => {
-                self.builtin(builtin, first, blamed, args, last, dot)
+                self.call_builtin(builtin, first, blamed, args, last, dot)
             }
             // Whatever it is called for, it needs its arguments.
             FunctionRef::Builtin(builtin) => {
-                self.in_condition(false, |exec| exec.builtin(builtin, first, blamed, args, last, dot))
+                self.in_condition(false, |exec| exec.call_builtin(builtin, first, blamed, args, last, dot))
             }
             FunctionRef::Host(number) => {
-                self.in_condition(false, |exec| exec.host(number, blamed, args, last, dot))
+                self.in_condition(false, |exec| exec.call_host(number, blamed, args, last, dot))
             }
         }
     }
 
-    fn host(
+    fn call_host(
         &mut self,
         number: u32,
         blamed: At,
@@ -77,7 +77,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn host_function(&mut self, index: u32, name: &str) -> Option<&'a Arc<dyn Function>> {
         let functions = &mut self.rare.get_or_insert_default().functions;
         if functions.is_empty() {
-            functions.resize(self.set.host_names(), None);
+            functions.resize(self.set.host_name_count(), None);
         }
         let slot = &mut functions[index as usize];
         if slot.is_none() {
@@ -107,8 +107,8 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let result = function.signature().map_or(Type::Any, |signature| signature.result);
         Ok(match (result, value) {
             (Type::Any, value) => Val::boxed(value),
-            (Type::Map, value) if value.is_none() => Val::plain(Nil::Map.value(self.heap)?),
-            (Type::List, value) if value.is_none() => Val::plain(Nil::List.value(self.heap)?),
+            (Type::Map, value) if value.is_none() => Val::plain(Nil::Map.to_value(self.heap)?),
+            (Type::List, value) if value.is_none() => Val::plain(Nil::List.to_value(self.heap)?),
             (_, value) => Val::plain(value),
         })
     }
@@ -134,12 +134,12 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     fn callee_name(&self, callee: Option<u32>, base: usize) -> Result<String> {
         match callee {
             Some(callee) => Ok(excerpt_at(self.tree, At::expr(callee))),
-            None => self.reflected(&self.stack[base]),
+            None => self.reflect_text(&self.stack[base]),
         }
     }
 
     /// How a value that is no string shows itself when its text is asked for.
-    fn reflected(&self, value: &Value<'a>) -> Result<String> {
+    fn reflect_text(&self, value: &Value<'a>) -> Result<String> {
         let view = self.view(value)?;
         Ok(match (view, view.bytes()) {
             (_, Some(bytes)) => String::from_utf8_lossy(bytes).into_owned(),
@@ -172,22 +172,27 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
         for at in 0..given {
             let slot = base + 1 + at;
-            let value = self.prepared(self.stack[slot].clone(), parameters.at(at)).map_err(|error| {
-                let text = format!("arg {at}: {}", error.message());
-                if error.kind() == hinagata_value::ErrorKind::Runtime { Error::runtime(text) } else { error }
-            })?;
+            let value =
+                self.convert_argument(self.stack[slot].clone(), parameters.type_at(at)).map_err(|error| {
+                    let text = format!("arg {at}: {}", error.message());
+                    if error.kind() == hinagata_value::ErrorKind::Runtime {
+                        Error::runtime(text)
+                    } else {
+                        error
+                    }
+                })?;
             self.stack[slot] = value;
         }
         self.invoke(function, at, base + 1, false)
     }
 
     /// A value for a parameter of a function value: nil and integers are converted.
-    fn prepared(&self, value: Value<'a>, type_: Type) -> Result<Value<'a>> {
+    fn convert_argument(&self, value: Value<'a>, type_: Type) -> Result<Value<'a>> {
         let view = self.view(&value)?;
         if matches!(view, View::Invalid | View::Nil) {
             return match type_ {
-                Type::List => Nil::List.value(self.heap),
-                Type::Map => Nil::Map.value(self.heap),
+                Type::List => Nil::List.to_value(self.heap),
+                Type::Map => Nil::Map.to_value(self.heap),
                 _ if can_be_nil(type_) => Ok(Value::None),
                 _ => Err(Error::runtime(format!("value is nil; should be of type {}", type_name(type_)))),
             };

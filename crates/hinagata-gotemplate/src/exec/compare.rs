@@ -20,7 +20,7 @@ pub(super) enum Order {
 
 /// What `builtin` says about two scalars of one kind; `None` where that needs a closer look.
 #[inline]
-pub(super) fn scalars(builtin: Builtin, left: View<'_, '_>, right: View<'_, '_>) -> Option<bool> {
+pub(super) fn compare_same_kind(builtin: Builtin, left: View<'_, '_>, right: View<'_, '_>) -> Option<bool> {
     let ordering = match (left, right) {
         (View::Str(a), View::Str(b)) if matches!(builtin, Builtin::Eq | Builtin::Ne) => {
             return Some((a == b) == (builtin == Builtin::Eq));
@@ -43,7 +43,11 @@ pub(super) fn scalars(builtin: Builtin, left: View<'_, '_>, right: View<'_, '_>)
 }
 
 /// Whether two values are equal.
-pub(super) fn equal<'a, P: Provenance>(exec: &Exec<'_, 'a, P>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
+pub(super) fn are_equal<'a, P: Provenance>(
+    exec: &Exec<'_, 'a, P>,
+    a: &Value<'a>,
+    b: &Value<'a>,
+) -> Result<bool> {
     let (left, right) = (exec.view(a)?, exec.view(b)?);
     Ok(match (left, right) {
         (View::Str(a), View::Str(b)) => {
@@ -60,13 +64,13 @@ pub(super) fn equal<'a, P: Provenance>(exec: &Exec<'_, 'a, P>, a: &Value<'a>, b:
                 exec.budget.step_bytes(a.len().min(b.len()))?;
                 a == b
             }
-            _ => return equal_rare(exec, left, right),
+            _ => return are_equal_rare(exec, left, right),
         },
     })
 }
 
 /// Equality where the kinds differ or have no order.
-fn equal_rare<'a, P: Provenance>(
+fn are_equal_rare<'a, P: Provenance>(
     exec: &Exec<'_, 'a, P>,
     left: View<'_, 'a>,
     right: View<'_, 'a>,
@@ -75,27 +79,27 @@ fn equal_rare<'a, P: Provenance>(
         if is_invalid(left) || is_invalid(right) {
             return Ok(false);
         }
-        return Err(incompatible(left, right));
+        return Err(incompatible_error(left, right));
     }
     if !(shape(left) == shape(right) || is_invalid(left) || is_invalid(right)) {
         let (left_type, right_type) = (left.type_name(), right.type_name());
         let values = [
-            owned(exec, left)?,
+            view_value(exec, left)?,
             exec.heap.string(&left_type)?,
             exec.heap.string(&right_type)?,
-            owned(exec, right)?,
+            view_value(exec, right)?,
         ];
-        return Err(described(exec, "non-comparable types %s: %v, %s: %v", &values));
+        return Err(printf_error(exec, "non-comparable types %s: %v, %s: %v", &values));
     }
     if is_nil(left) || is_nil(right) {
         return Ok(is_nil(left) == is_nil(right));
     }
-    let values = [owned(exec, right)?, exec.heap.string(&right.type_name())?];
-    Err(described(exec, "non-comparable type %s: %v", &values))
+    let values = [view_value(exec, right)?, exec.heap.string(&right.type_name())?];
+    Err(printf_error(exec, "non-comparable type %s: %v", &values))
 }
 
 /// Whether `a` is less than `b`, or equal where that is asked too.
-pub(super) fn order<'a, P: Provenance>(
+pub(super) fn is_ordered<'a, P: Provenance>(
     exec: &Exec<'_, 'a, P>,
     a: &Value<'a>,
     b: &Value<'a>,
@@ -110,7 +114,7 @@ pub(super) fn order<'a, P: Provenance>(
                 exec.budget.step_bytes(a.len().min(b.len()))?;
                 Some(a.cmp(b))
             }
-            _ => return Err(unordered(left, right)),
+            _ => return Err(unordered_error(left, right)),
         },
     };
     Ok(match order {
@@ -119,15 +123,15 @@ pub(super) fn order<'a, P: Provenance>(
     })
 }
 
-fn unordered<'a>(left: View<'_, 'a>, right: View<'_, 'a>) -> Error {
+fn unordered_error<'a>(left: View<'_, 'a>, right: View<'_, 'a>) -> Error {
     let same_kind = std::mem::discriminant(&left) == std::mem::discriminant(&right);
     if !is_basic(left) || !is_basic(right) || same_kind {
         return Error::runtime("invalid type for comparison");
     }
-    incompatible(left, right)
+    incompatible_error(left, right)
 }
 
-fn incompatible(left: View<'_, '_>, right: View<'_, '_>) -> Error {
+fn incompatible_error(left: View<'_, '_>, right: View<'_, '_>) -> Error {
     let (left, right) = (left.type_name(), right.type_name());
     Error::runtime(format!("incompatible types for comparison: {left} and {right}"))
 }
@@ -165,10 +169,10 @@ fn shape(view: View<'_, '_>) -> u8 {
 }
 
 /// The value behind a view that is not basic.
-fn owned<'a, P: Provenance>(exec: &Exec<'_, 'a, P>, view: View<'_, 'a>) -> Result<Value<'a>> {
+fn view_value<'a, P: Provenance>(exec: &Exec<'_, 'a, P>, view: View<'_, 'a>) -> Result<Value<'a>> {
     Ok(match view {
         View::List(value) | View::Map(value) => value.clone(),
-        View::TypedNil(nil) => nil.value(exec.heap)?,
+        View::TypedNil(nil) => nil.to_value(exec.heap)?,
         View::Func(function) => Value::Function(function),
         View::Host(object) => Value::Host(object.clone()),
         _ => Value::None,
@@ -176,7 +180,7 @@ fn owned<'a, P: Provenance>(exec: &Exec<'_, 'a, P>, view: View<'_, 'a>) -> Resul
 }
 
 #[cold]
-fn described<'a, P: Provenance>(exec: &Exec<'_, 'a, P>, format: &str, values: &[Value<'a>]) -> Error {
+fn printf_error<'a, P: Provenance>(exec: &Exec<'_, 'a, P>, format: &str, values: &[Value<'a>]) -> Error {
     let mut building = Building::new(exec.heap);
     let mut printer = Printer::new(&mut building, exec.heap, exec.integers());
     match printf(&mut printer, format.as_bytes(), values) {

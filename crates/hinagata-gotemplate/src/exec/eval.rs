@@ -12,18 +12,18 @@ use crate::{
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// The value of a pipeline; variables it names are set.
-    pub(super) fn pipeline(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
+    pub(super) fn eval_pipeline(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
         let tree = self.tree;
         let pipe = &tree.pipes[index as usize];
         if let Some(path) = &pipe.path
-            && let Some(json) = self.data(path, dot)
+            && let Some(json) = self.find_data(path, dot)
         {
             self.budget.charge_steps(1)?;
             // Where Go would be now, in case the value is refused.
             self.at = At::expr(tree.commands[pipe.commands.start as usize].args.start);
             return Ok(Val::plain(Value::Json(json)).unboxed());
         }
-        let value = self.stages(index, pipe.commands, dot)?.unwrap_or(Val::INVALID);
+        let value = self.eval_stages(index, pipe.commands, dot)?.unwrap_or(Val::INVALID);
         for variable in &pipe.variables {
             self.set(variable, value.clone())?;
         }
@@ -32,18 +32,23 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
 
     /// The value of some commands of a pipeline, each the last argument of the next; `None` of none.
     #[inline]
-    pub(super) fn stages(&mut self, pipe: u32, commands: Span, dot: &Val<'a>) -> Result<Option<Val<'a>>> {
+    pub(super) fn eval_stages(
+        &mut self,
+        pipe: u32,
+        commands: Span,
+        dot: &Val<'a>,
+    ) -> Result<Option<Val<'a>>> {
         self.at = At::pipe(pipe);
         let mut value = None;
         for command in commands.ids() {
-            value = Some(self.command(command, dot, value)?.unboxed());
+            value = Some(self.eval_command(command, dot, value)?.unboxed());
         }
         Ok(value)
     }
 
     /// Whether the condition of an arm counts as true.
     #[inline]
-    pub(super) fn condition(&mut self, arm: &'a Arm, dot: &Val<'a>) -> Result<bool> {
+    pub(super) fn eval_condition(&mut self, arm: &'a Arm, dot: &Val<'a>) -> Result<bool> {
         let known = match &arm.test {
             Test::Path(path) => self.path_truth(path, dot),
             Test::Compare(comparison) => self.compare_scalars(comparison, dot),
@@ -52,14 +57,14 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         match known {
             Some(truth) => self.budget.charge_steps(1).map(|()| truth),
             None => {
-                let value = self.in_condition(true, |exec| exec.pipeline(arm.pipe, dot))?;
+                let value = self.in_condition(true, |exec| exec.eval_pipeline(arm.pipe, dot))?;
                 self.truth(&value.value)
             }
         }
     }
 
     /// The value of a command; `last` is the value of the one before it, its last argument.
-    fn command(&mut self, index: u32, dot: &Val<'a>, last: Option<Val<'a>>) -> Result<Val<'a>> {
+    fn eval_command(&mut self, index: u32, dot: &Val<'a>, last: Option<Val<'a>>) -> Result<Val<'a>> {
         let tree = self.tree;
         let args = tree.commands[index as usize].args;
         // Each of its words is looked at: there can be a hundred thousand of them.
@@ -69,7 +74,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         match &tree.exprs[first as usize].kind {
             ExprKind::Field(keys) => {
                 self.at = At::expr(first);
-                self.fields(dot, &tree.keys[keys.range()], has_args)
+                self.walk_fields(dot, &tree.keys[keys.range()], has_args)
             }
             ExprKind::Variable(variable, keys) => {
                 self.at = At::expr(first);
@@ -79,28 +84,28 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                     self.refuse_to_call(first, has_args)?;
                     return Ok(value);
                 }
-                self.fields(value, &tree.keys[keys.range()], has_args)
+                self.walk_fields(value, &tree.keys[keys.range()], has_args)
             }
             ExprKind::Function(function) => {
                 let rest = Span { start: first + 1, end: args.end };
-                self.function(*function, first, At::command(index), rest, last, dot)
+                self.call_function(*function, first, At::command(index), rest, last, dot)
             }
             ExprKind::Chain(base, keys) => {
                 self.at = At::expr(first);
-                let base = self.operand(*base, dot)?;
-                self.fields(&base, &tree.keys[keys.range()], has_args)
+                let base = self.eval_operand(*base, dot)?;
+                self.walk_fields(&base, &tree.keys[keys.range()], has_args)
             }
             ExprKind::Pipe(pipe) => {
                 self.refuse_to_call(first, has_args)?;
                 self.budget.check_stack()?;
-                self.pipeline(*pipe, dot)
+                self.eval_pipeline(*pipe, dot)
             }
             kind => {
                 self.at = At::expr(first);
                 self.refuse_to_call(first, has_args)?;
                 match kind {
                     ExprKind::Nil => Err(self.fail("nil is not a command", &[])),
-                    _ => self.constant(kind, dot),
+                    _ => self.eval_constant(kind, dot),
                 }
             }
         }
@@ -115,48 +120,48 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// The value of an operand where any value will do. Nothing is nothing, with a type or without.
-    pub(super) fn operand(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
+    pub(super) fn eval_operand(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
         let tree = self.tree;
         self.at = At::expr(index);
         match &tree.exprs[index as usize].kind {
-            ExprKind::Field(keys) => self.fields(dot, &tree.keys[keys.range()], false),
+            ExprKind::Field(keys) => self.walk_fields(dot, &tree.keys[keys.range()], false),
             ExprKind::Variable(variable, keys) => {
-                self.fields(self.get(variable)?, &tree.keys[keys.range()], false)
+                self.walk_fields(self.get(variable)?, &tree.keys[keys.range()], false)
             }
             ExprKind::Pipe(pipe) => {
                 self.budget.check_stack()?;
-                self.pipeline(*pipe, dot)
+                self.eval_pipeline(*pipe, dot)
             }
             ExprKind::Function(function) => {
-                self.function(*function, index, At::expr(index), Span::default(), None, dot)
+                self.call_function(*function, index, At::expr(index), Span::default(), None, dot)
             }
             ExprKind::Chain(base, keys) => {
-                let base = self.operand(*base, dot)?;
-                self.fields(&base, &tree.keys[keys.range()], false)
+                let base = self.eval_operand(*base, dot)?;
+                self.walk_fields(&base, &tree.keys[keys.range()], false)
             }
-            kind => self.constant(kind, dot),
+            kind => self.eval_constant(kind, dot),
         }
     }
 
     /// The dot, or a literal where nothing decides its type.
-    fn constant(&self, kind: &'a ExprKind, dot: &Val<'a>) -> Result<Val<'a>> {
+    fn eval_constant(&self, kind: &'a ExprKind, dot: &Val<'a>) -> Result<Val<'a>> {
         Ok(match kind {
             ExprKind::Dot => dot.clone(),
             ExprKind::Bool(value) => Val::plain(Value::Bool(*value)),
-            ExprKind::Str(literal) => Val::plain(self.string(literal)?),
-            ExprKind::Number(literal) => Val::plain(self.number(literal)?),
+            ExprKind::Str(literal) => Val::plain(self.string_literal(literal)?),
+            ExprKind::Number(literal) => Val::plain(self.number_literal(literal)?),
             _ => Val::INVALID,
         })
     }
 
-    pub(super) fn string(&self, literal: &'a StrLiteral) -> Result<Value<'a>> {
+    pub(super) fn string_literal(&self, literal: &'a StrLiteral) -> Result<Value<'a>> {
         match &literal.content {
             Content::Text(text) => Ok(Value::Lit(text)),
             Content::Bytes(bytes) => self.heap.bytes(bytes),
         }
     }
 
-    fn number(&self, literal: &'a NumberLiteral) -> Result<Value<'a>> {
+    fn number_literal(&self, literal: &'a NumberLiteral) -> Result<Value<'a>> {
         match literal.ideal {
             Ideal::Int(int) => Ok(Value::Int(int)),
             Ideal::Float(float) => Ok(Value::Float(float)),

@@ -15,7 +15,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// Walks the fields `keys` from `receiver` on. `has_args` says that the last one was given
     /// arguments, which no field takes.
     #[inline]
-    pub(super) fn fields(&self, receiver: &Val<'a>, keys: &'a [Key], has_args: bool) -> Result<Val<'a>> {
+    pub(super) fn walk_fields(&self, receiver: &Val<'a>, keys: &'a [Key], has_args: bool) -> Result<Val<'a>> {
         let Some((first, rest)) = keys.split_first() else { return Ok(receiver.clone()) };
         let mut value = self.field(receiver, first, has_args && rest.is_empty())?;
         if !rest.is_empty() {

@@ -4,7 +4,7 @@ use std::rc::{Rc, Weak};
 
 use hinagata_value::{Error, Key, List, Provenance, Result, Value};
 
-use super::{Exec, Val, Window, is_scope, range::byte};
+use super::{Exec, Val, Window, is_scope, range::new_byte};
 use crate::{
     tree::Span,
     value::{exotic::Nil, view::View},
@@ -12,7 +12,7 @@ use crate::{
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// `index item i j …`. The outer result is about evaluating the arguments.
-    pub(super) fn index(
+    pub(super) fn call_index(
         &mut self,
         args: Span,
         last: Option<Val<'a>>,
@@ -20,7 +20,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     ) -> Result<Result<Val<'a>>> {
         let base = self.stack.len();
         for arg in args.ids() {
-            let value = self.operand(arg, dot)?;
+            let value = self.eval_operand(arg, dot)?;
             self.stack.push(value.value);
         }
         self.stack.extend(last.map(|last| last.value));
@@ -35,7 +35,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let (mut item, indexes) = match (self.variable(item, indexes.first()), indexes) {
             (Some(found), [_]) => return Ok(Val::boxed(found)),
             (Some(found), [_, rest @ ..]) => (Val::boxed(found), rest),
-            _ => (Val::plain(self.settled(item.clone())?), indexes),
+            _ => (Val::plain(self.resolve_scope(item.clone())?), indexes),
         };
         if matches!(self.view(&item.value)?, View::Invalid | View::Nil) {
             return Err(Error::runtime("index of untyped nil"));
@@ -86,7 +86,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 Some(bytes) => {
                     let at = position(key, true, bytes.len())?;
                     match bytes.get(at) {
-                        Some(&value) => Ok(Val::plain(byte(self.heap, value)?)),
+                        Some(&value) => Ok(Val::plain(new_byte(self.heap, value)?)),
                         None => Err(Error::runtime("reflect: string index out of range")),
                     }
                 }
@@ -105,7 +105,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// `slice item from to reach`. The outer result is about evaluating the arguments.
-    pub(super) fn slice(
+    pub(super) fn call_slice(
         &mut self,
         args: Span,
         last: Option<Val<'a>>,
@@ -113,15 +113,15 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     ) -> Result<Result<Val<'a>>> {
         let mut values = Vec::with_capacity(args.len() + 1);
         for arg in args.ids() {
-            values.push(self.operand(arg, dot)?);
+            values.push(self.eval_operand(arg, dot)?);
         }
         values.extend(last);
-        Ok(self.sliced(&values))
+        Ok(self.slice_values(&values))
     }
 
-    fn sliced(&mut self, values: &[Val<'a>]) -> Result<Val<'a>> {
+    fn slice_values(&mut self, values: &[Val<'a>]) -> Result<Val<'a>> {
         let [item, indexes @ ..] = values else { return Ok(Val::INVALID) };
-        let item = self.settled(item.value.clone())?;
+        let item = self.resolve_scope(item.value.clone())?;
         let view = self.view(&item)?;
         if matches!(view, View::Invalid | View::Nil) {
             return Err(Error::runtime("slice of untyped nil"));
@@ -175,7 +175,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let part = match (list, &self.rare) {
             (Value::List(part), Some(rare)) => {
                 self.budget.charge_steps(rare.windows.len() as u64 >> 4)?;
-                rare.windows.iter().find(|window| is(&window.part, part))
+                rare.windows.iter().find(|window| is_same_list(&window.part, part))
             }
             _ => None,
         };
@@ -221,7 +221,7 @@ struct Reach<'a> {
     reach: usize,
 }
 
-fn is<'a>(weak: &Weak<List<'a>>, list: &Rc<List<'a>>) -> bool {
+fn is_same_list<'a>(weak: &Weak<List<'a>>, list: &Rc<List<'a>>) -> bool {
     std::ptr::eq(weak.as_ptr(), Rc::as_ptr(list))
 }
 

@@ -203,7 +203,7 @@ pub(crate) fn execute_template<'a, P: Provenance>(
         only_truth: false,
     };
     let dot = exec.root.clone();
-    exec.enter_frame(&dot).map_err(|error| exec.placed(error))
+    exec.enter_frame(&dot).map_err(|error| exec.with_current_place(error))
 }
 
 /// Stands for the variables of the render where they are used as a value.
@@ -270,7 +270,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         match self.scope {
             Some(scope) if is_scope(value) => {
                 if self.scope_map.get().is_none() {
-                    let map = self.merged(scope)?;
+                    let map = self.merge_variables(scope)?;
                     // Nothing else can have set it meanwhile.
                     let _ = self.scope_map.set(Box::new(map));
                 }
@@ -281,7 +281,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     }
 
     /// All variables of the render as one map.
-    fn merged(&self, scope: &'a dyn Variables) -> Result<Value<'a>> {
+    fn merge_variables(&self, scope: &'a dyn Variables) -> Result<Value<'a>> {
         let mut map = self.heap.map()?;
         for name in scope.names() {
             if let Some(value) = scope.find(&hinagata_value::Key::new(name)) {
@@ -292,7 +292,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     }
 
     /// The value itself; the map of all variables where it stands for them.
-    fn settled(&self, value: Value<'a>) -> Result<Value<'a>> {
+    fn resolve_scope(&self, value: Value<'a>) -> Result<Value<'a>> {
         if self.scope.is_some() && is_scope(&value) {
             self.view_scope(&value)?;
             return Ok(self.scope_map.get().map_or(value, |map| (**map).clone()));
@@ -346,7 +346,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     }
 
     #[cold]
-    fn placed(&self, error: Error) -> Error {
+    fn with_current_place(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::Suspended => error,
             _ => error.with_place(|| self.tree.place(self.at)),
@@ -426,15 +426,15 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         self.budget.charge_bytes(bytes)?;
         self.base = self.slots.len();
         self.slots.resize(self.base + own, Val::INVALID);
-        let result = self.body(self.tree.root, dot);
+        let result = self.run_body(self.tree.root, dot);
         self.budget.release_bytes(bytes);
         result.map(drop)
     }
 
     #[inline(never)]
-    fn template(&mut self, index: u32, node: &'a TemplateNode, dot: &Val<'a>) -> Result<()> {
+    fn call_template(&mut self, index: u32, node: &'a TemplateNode, dot: &Val<'a>) -> Result<()> {
         let site = At::node(index);
-        let target = match self.set.target(self.tree_number, node.call) {
+        let target = match self.set.call_target(self.tree_number, node.call) {
             Some(number) => Target::Own(number),
             None => self.find_outside(&self.tree.calls[node.call as usize])?,
         };
@@ -443,13 +443,13 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             return Err(self.fail("exceeded maximum template depth (%d)", &[depth]));
         }
         let dot = match node.pipe {
-            Some(pipe) => self.pipeline(pipe, dot)?,
+            Some(pipe) => self.eval_pipeline(pipe, dot)?,
             None => Val::INVALID,
         };
         let _level = self.budget.enter_call()?;
         let target = match target {
             Target::Own(number) => number,
-            Target::Outside(name) => return self.outside(site, &name, dot.value),
+            Target::Outside(name) => return self.render_outside(site, &name, dot.value),
         };
         let caller = (self.tree, self.tree_number, self.base);
         let caller_root = std::mem::replace(&mut self.root, dot.clone());
@@ -457,7 +457,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         self.depth += 1;
         let result = self.enter_frame(&dot);
         if let Err(error) = result {
-            let error = self.placed(error);
+            let error = self.with_current_place(error);
             return Err(if error.kind() == ErrorKind::Suspended {
                 error
             } else {
@@ -491,7 +491,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         })?;
         if *joined == *source {
             // The source itself, called by another name than its own.
-            if let Some(number) = self.set.number(source) {
+            if let Some(number) = self.set.template_number(source) {
                 return Ok(Target::Own(number));
             }
         }
@@ -504,8 +504,8 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
 
     /// Renders a template that the set does not have.
     #[cold]
-    fn outside(&mut self, site: At, name: &str, data: Value<'a>) -> Result<()> {
-        let data = self.settled(data)?;
+    fn render_outside(&mut self, site: At, name: &str, data: Value<'a>) -> Result<()> {
+        let data = self.resolve_scope(data)?;
         let result = self.context.templates.render(name, data, self.output);
         self.changed = self.heap.has_changes();
         self.at = site;
@@ -519,7 +519,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
 
     // ---- bodies ----
 
-    fn body(&mut self, body: Span, dot: &Val<'a>) -> Result<Flow> {
+    fn run_body(&mut self, body: Span, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for (node, index) in tree.nodes[body.range()].iter().zip(body.start..) {
             self.at = At::node(index);
@@ -528,20 +528,20 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                     let site = self.site(At::node(index));
                     self.output.write_literal(&text.text, site)?;
                 }
-                Node::Action(action) => self.action(index, action, dot)?,
-                Node::If(branch) => match self.if_(branch, dot)? {
+                Node::Action(action) => self.run_action(index, action, dot)?,
+                Node::If(branch) => match self.run_if(branch, dot)? {
                     Flow::Next => {}
                     flow => return Ok(flow),
                 },
-                Node::Range(range) => match self.range(index, range, dot)? {
+                Node::Range(range) => match self.run_range(index, range, dot)? {
                     Flow::Next => {}
                     flow => return Ok(flow),
                 },
-                Node::With(branch) => match self.with(branch, dot)? {
+                Node::With(branch) => match self.run_with(branch, dot)? {
                     Flow::Next => {}
                     flow => return Ok(flow),
                 },
-                Node::Template(template) => self.template(index, template, dot)?,
+                Node::Template(template) => self.call_template(index, template, dot)?,
                 Node::Break => return Ok(Flow::Break),
                 Node::Continue => return Ok(Flow::Continue),
             }
@@ -549,25 +549,25 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         Ok(Flow::Next)
     }
 
-    fn if_(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
+    fn run_if(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for arm in &tree.arms[branch.arms.range()] {
-            if self.condition(arm, dot)? {
-                return self.body(arm.body, dot);
+            if self.eval_condition(arm, dot)? {
+                return self.run_body(arm.body, dot);
             }
         }
-        branch.otherwise.map_or(Ok(Flow::Next), |body| self.body(body, dot))
+        branch.otherwise.map_or(Ok(Flow::Next), |body| self.run_body(body, dot))
     }
 
-    fn with(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
+    fn run_with(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for arm in &tree.arms[branch.arms.range()] {
-            let value = self.in_condition(true, |exec| exec.pipeline(arm.pipe, dot))?;
+            let value = self.in_condition(true, |exec| exec.eval_pipeline(arm.pipe, dot))?;
             if self.truth(&value.value)? {
-                return self.body(arm.body, &value);
+                return self.run_body(arm.body, &value);
             }
         }
-        branch.otherwise.map_or(Ok(Flow::Next), |body| self.body(body, dot))
+        branch.otherwise.map_or(Ok(Flow::Next), |body| self.run_body(body, dot))
     }
 
     /// Whether a value counts as true: it is not the zero of its type.

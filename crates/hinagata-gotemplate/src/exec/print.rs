@@ -47,7 +47,7 @@ impl Formatter {
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline]
-    pub(super) fn action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
+    pub(super) fn run_action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
         if let Some(path) = &action.path
             && let Some(result) = self.print_path(index, path, dot)
         {
@@ -61,7 +61,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let tree = self.tree;
         let pipe = &tree.pipes[action.pipe as usize];
         if !pipe.variables.is_empty() {
-            return self.pipeline(action.pipe, dot).map(drop);
+            return self.eval_pipeline(action.pipe, dot).map(drop);
         }
         let last = pipe.commands.end - 1;
         let args = tree.commands[last as usize].args;
@@ -69,7 +69,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         if let ExprKind::Function(FunctionRef::Builtin(builtin)) = &tree.exprs[first as usize].kind
             && let Some(formatter) = Formatter::from_builtin(*builtin)
         {
-            let before = self.stages(action.pipe, Span { end: last, ..pipe.commands }, dot)?;
+            let before = self.eval_stages(action.pipe, Span { end: last, ..pipe.commands }, dot)?;
             self.budget.charge_steps(args.len() as u64)?;
             let rest = Span { start: first + 1, end: args.end };
             return self.print_formatted(index, formatter, *builtin, first, rest, before, dot);
@@ -78,7 +78,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     fn print_pipeline(&mut self, index: u32, pipe: u32, dot: &Val<'a>) -> Result<()> {
-        let value = self.pipeline(pipe, dot)?;
+        let value = self.eval_pipeline(pipe, dot)?;
         self.print_value(index, &value.value)
     }
 
@@ -109,7 +109,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             }
             _ => {}
         }
-        let value = self.settled(value.clone())?;
+        let value = self.resolve_scope(value.clone())?;
         let view = View::from_value(&value, self.set.options.integers)?;
         match view {
             View::Invalid | View::Nil => self.output.write("<no value>", site),
@@ -182,7 +182,7 @@ fn escape_into<'a>(
     let escape = match escaper {
         Escaper::Html => escape::escape_html,
         Escaper::Js => escape::escape_js,
-        Escaper::Urlquery => escape::url_query,
+        Escaper::Urlquery => escape::escape_url_query,
     };
     if let [value] = values
         && let Some(text) = value.as_bytes()
@@ -215,7 +215,7 @@ fn escape_pieces(sink: &mut impl Sink, escape: fn(&[u8]) -> Vec<u8>, text: &[u8]
         let (piece, after) = rest.split_at(end);
         // Every byte is looked at and most are copied one by one, which takes longer than other copies.
         sink.budget().charge_steps(1 + (piece.len() as u64 >> 4))?;
-        sink.bytes(&escape(piece))?;
+        sink.write_bytes(&escape(piece))?;
         rest = after;
     }
     Ok(())

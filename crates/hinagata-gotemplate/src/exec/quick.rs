@@ -32,7 +32,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
 
     /// The data at the end of a path. For a pipeline alone: elsewhere a missing key is no null.
     #[inline]
-    pub(super) fn data(&self, path: &'a Path, dot: &Val<'a>) -> Option<&'a Json> {
+    pub(super) fn find_data(&self, path: &'a Path, dot: &Val<'a>) -> Option<&'a Json> {
         let Value::Json(mut json) = self.start(path.start, dot).value else { return None };
         if self.changed || path.keys.len() > SHORT {
             return None;
@@ -51,7 +51,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// Prints what a path leads to; `None` when that needs a closer look.
     #[inline]
     pub(super) fn print_path(&mut self, index: u32, path: &'a Path, dot: &Val<'a>) -> Option<Result<()>> {
-        match self.data(path, dot) {
+        match self.find_data(path, dot) {
             Some(Json::String(text)) => {
                 let site = self.site(At::node(index));
                 Some(self.output.write(text, site))
@@ -66,7 +66,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let site = self.site(At::node(index));
         match json {
             Json::Number(number) => {
-                self.print_scalar(index, View::of_number(number, self.set.options.integers))
+                self.print_scalar(index, View::from_number(number, self.set.options.integers))
             }
             Json::Bool(flag) => self.output.write(if *flag { "true" } else { "false" }, site),
             Json::Null => self.output.write("<no value>", site),
@@ -99,7 +99,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// Whether what a path leads to counts as true.
     #[inline]
     pub(super) fn path_truth(&self, path: &'a Path, dot: &Val<'a>) -> Option<bool> {
-        if let Some(json) = self.data(path, dot) {
+        if let Some(json) = self.find_data(path, dot) {
             return Some(truth_of(json));
         }
         match self.start(path.start, dot).value {
@@ -115,13 +115,13 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             // When nothing is left the usual way fails at once, and says so.
             self.budget.step_bytes(a.len().min(b.len())).ok()?;
         }
-        compare::scalars(comparison.builtin, left, right)
+        compare::compare_same_kind(comparison.builtin, left, right)
     }
 
     #[inline]
     fn scalar(&self, scalar: &'a Scalar, dot: &Val<'a>) -> Option<View<'a, 'a>> {
         match scalar {
-            Scalar::Path(path) => match self.data(path, dot) {
+            Scalar::Path(path) => match self.find_data(path, dot) {
                 Some(json) => scalar_of(json, self.set.options.integers),
                 None => match self.start(path.start, dot).value {
                     Value::Int(int) if path.keys.is_empty() => Some(View::Int(int)),
@@ -152,7 +152,7 @@ fn truth_of(json: &Json) -> bool {
 fn scalar_of<'a>(json: &'a Json, integers: Integers) -> Option<View<'a, 'a>> {
     Some(match json {
         Json::String(text) => View::Str(text),
-        Json::Number(number) => View::of_number(number, integers),
+        Json::Number(number) => View::from_number(number, integers),
         _ => return None,
     })
 }

@@ -12,10 +12,10 @@ use crate::{
 };
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
-    pub(super) fn range(&mut self, index: u32, node: &'a RangeNode, dot: &Val<'a>) -> Result<Flow> {
+    pub(super) fn run_range(&mut self, index: u32, node: &'a RangeNode, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
-        let value = self.pipeline(node.pipe, dot)?.value;
-        let value = self.settled(value)?;
+        let value = self.eval_pipeline(node.pipe, dot)?.value;
+        let value = self.resolve_scope(value)?;
         self.budget.check_stack()?;
         let pipe = &tree.pipes[node.pipe as usize];
         let turns = Turns { exec: self, node, pipe, index, turn: 0 };
@@ -31,7 +31,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             }
         };
         match (flow, node.otherwise) {
-            (None, Some(body)) => match self.body(body, dot)? {
+            (None, Some(body)) => match self.run_body(body, dot)? {
                 // A `break` there ends this loop, a `continue` goes on with the one around it.
                 Flow::Break => Ok(Flow::Next),
                 flow => Ok(flow),
@@ -99,7 +99,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
         self.exec.budget.check_range(count.unsigned_abs())?;
         let is_byte = matches!(value, Value::Big(_));
         for at in 0..count {
-            let item = if is_byte { byte(self.exec.heap, at as u8)? } else { Value::Int(at) };
+            let item = if is_byte { new_byte(self.exec.heap, at as u8)? } else { Value::Int(at) };
             if !self.turn(|| Value::UNDEFINED, || Val::plain(item.clone()))? {
                 break;
             }
@@ -125,7 +125,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
             exec.output.provenance().enter_turn(site, self.turn);
             self.turn += 1;
         }
-        let flow = exec.body(self.node.body, &item())?;
+        let flow = exec.run_body(self.node.body, &item())?;
         if P::ON {
             exec.output.provenance().leave_turn();
         }
@@ -134,6 +134,6 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
 }
 
 /// A byte of a string as a value: a wide integer, which nothing else makes of so small a number.
-pub(super) fn byte<'a>(heap: &Heap<'a>, byte: u8) -> Result<Value<'a>> {
+pub(super) fn new_byte<'a>(heap: &Heap<'a>, byte: u8) -> Result<Value<'a>> {
     Ok(Value::Big(Metered::new(heap.budget(), i128::from(byte))?))
 }

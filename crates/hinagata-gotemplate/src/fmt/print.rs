@@ -42,9 +42,9 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             let view = View::from_value(value, self.integers)?;
             let is_string = view.bytes().is_some();
             if !after_string && !is_string {
-                self.sink.text(" ")?;
+                self.sink.write_text(" ")?;
             }
-            self.argument(view, 'v')?;
+            self.print_argument(view, 'v')?;
             after_string = is_string;
         }
         Ok(())
@@ -54,19 +54,19 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
     pub(crate) fn println(&mut self, values: &[Value<'a>]) -> Result<()> {
         for (at, value) in values.iter().enumerate() {
             if at > 0 {
-                self.sink.text(" ")?;
+                self.sink.write_text(" ")?;
             }
-            self.argument(View::from_value(value, self.integers)?, 'v')?;
+            self.print_argument(View::from_value(value, self.integers)?, 'v')?;
         }
-        self.sink.text("\n")
+        self.sink.write_text("\n")
     }
 
     /// One argument under a verb.
-    pub(crate) fn argument(&mut self, view: View<'_, 'a>, verb: char) -> Result<()> {
+    pub(crate) fn print_argument(&mut self, view: View<'_, 'a>, verb: char) -> Result<()> {
         match (view, verb) {
-            (View::Nil | View::Invalid, 'T' | 'v') => self.spec.pad(self.sink, NIL.as_bytes()),
+            (View::Nil | View::Invalid, 'T' | 'v') => self.spec.write_padded(self.sink, NIL.as_bytes()),
             (View::Nil | View::Invalid, _) => self.bad_verb(view, verb),
-            (_, 'T') => self.spec.string(self.sink, view.type_name().as_bytes()),
+            (_, 'T') => self.spec.write_string(self.sink, view.type_name().as_bytes()),
             (_, 'p') => self.pointer(view, verb),
             (View::List(_) | View::Map(_) | View::TypedNil(_) | View::Func(_), 'w') => {
                 self.bad_verb(view, verb)
@@ -90,7 +90,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             View::Int(int) => self.integer(view, i128::from(int), verb),
             View::Uint8(byte) => self.integer(view, i128::from(byte), verb),
             View::Float(value) => self.float(view, value, verb),
-            View::Bool(flag) if matches!(verb, 't' | 'v') => self.spec.boolean(self.sink, flag),
+            View::Bool(flag) if matches!(verb, 't' | 'v') => self.spec.write_boolean(self.sink, flag),
             View::Complex(re, im) => self.complex(view, re, im, verb),
             View::TypedNil(nil) => self.typed_nil(nil),
             View::Func(_) => self.pointer(view, verb),
@@ -106,11 +106,11 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
 
     fn string(&mut self, view: View<'_, 'a>, text: &[u8], verb: char) -> Result<()> {
         match verb {
-            'v' if self.spec.sharp_v => self.spec.quoted(self.sink, text),
-            'v' | 's' => self.spec.string(self.sink, text),
-            'x' => self.spec.hex_string(self.sink, text, false),
-            'X' => self.spec.hex_string(self.sink, text, true),
-            'q' => self.spec.quoted(self.sink, text),
+            'v' if self.spec.sharp_v => self.spec.write_quoted(self.sink, text),
+            'v' | 's' => self.spec.write_string(self.sink, text),
+            'x' => self.spec.write_hex_string(self.sink, text, false),
+            'X' => self.spec.write_hex_string(self.sink, text, true),
+            'q' => self.spec.write_quoted(self.sink, text),
             _ => self.bad_verb(view, verb),
         }
     }
@@ -124,12 +124,12 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             'O' => Base::PrefixedOctal,
             'x' => Base::Hex,
             'X' => Base::UpperHex,
-            'c' => return self.spec.character(self.sink, value as i64),
-            'q' => return self.spec.quoted_character(self.sink, value as i64),
-            'U' => return self.spec.unicode(self.sink, value as i64),
+            'c' => return self.spec.write_character(self.sink, value as i64),
+            'q' => return self.spec.write_quoted_character(self.sink, value as i64),
+            'U' => return self.spec.write_unicode(self.sink, value as i64),
             _ => return self.bad_verb(view, verb),
         };
-        self.spec.integer(self.sink, value, base)
+        self.spec.write_integer(self.sink, value, base)
     }
 
     fn float(&mut self, view: View<'_, 'a>, value: f64, verb: char) -> Result<()> {
@@ -142,7 +142,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             _ => return self.bad_verb(view, verb),
         };
         let upper = matches!(verb, 'G' | 'X' | 'E');
-        self.spec.float(self.sink, value, layout, upper, decimals)
+        self.spec.write_float(self.sink, value, layout, upper, decimals)
     }
 
     fn complex(&mut self, view: View<'_, 'a>, re: f64, im: f64, verb: char) -> Result<()> {
@@ -150,20 +150,20 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             return self.bad_verb(view, verb);
         }
         let plus = self.spec.plus;
-        self.sink.text("(")?;
+        self.sink.write_text("(")?;
         self.float(View::Float(re), re, verb)?;
         self.spec.plus = true;
         self.float(View::Float(im), im, verb)?;
         self.spec.plus = plus;
-        self.sink.text("i)")
+        self.sink.write_text("i)")
     }
 
     fn typed_nil(&mut self, nil: Nil) -> Result<()> {
         if self.spec.sharp_v {
-            self.sink.text(&View::TypedNil(nil).type_name())?;
-            return self.sink.text("(nil)");
+            self.sink.write_text(&View::TypedNil(nil).type_name())?;
+            return self.sink.write_text("(nil)");
         }
-        self.sink.text(match nil {
+        self.sink.write_text(match nil {
             Nil::Map => "map[]",
             Nil::List => "[]",
         })
@@ -178,11 +178,11 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
         };
         match verb {
             'v' if self.spec.sharp_v => {
-                self.sink.text("(")?;
-                self.sink.text(&view.type_name())?;
-                self.sink.text(")(")?;
+                self.sink.write_text("(")?;
+                self.sink.write_text(&view.type_name())?;
+                self.sink.write_text(")(")?;
                 self.address(address, true)?;
-                self.sink.text(")")
+                self.sink.write_text(")")
             }
             'v' | 'p' => self.address(address, !self.spec.sharp),
             'b' | 'o' | 'd' | 'x' | 'X' => self.integer(View::Invalid, address, verb),
@@ -191,23 +191,23 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
     }
 
     fn address(&mut self, value: i128, prefix: bool) -> Result<()> {
-        Spec { sharp: prefix, ..self.spec }.integer(self.sink, value, Base::Hex)
+        Spec { sharp: prefix, ..self.spec }.write_integer(self.sink, value, Base::Hex)
     }
 
     /// `%!verb(type=value)`.
     fn bad_verb(&mut self, view: View<'_, 'a>, verb: char) -> Result<()> {
-        self.sink.text("%!")?;
-        self.sink.text(verb.encode_utf8(&mut [0; 4]))?;
-        self.sink.text("(")?;
+        self.sink.write_text("%!")?;
+        self.sink.write_text(verb.encode_utf8(&mut [0; 4]))?;
+        self.sink.write_text("(")?;
         match view {
-            View::Nil | View::Invalid => self.sink.text(NIL)?,
+            View::Nil | View::Invalid => self.sink.write_text(NIL)?,
             _ => {
-                self.sink.text(&view.type_name())?;
-                self.sink.text("=")?;
+                self.sink.write_text(&view.type_name())?;
+                self.sink.write_text("=")?;
                 self.value(view, 'v')?;
             }
         }
-        self.sink.text(")")
+        self.sink.write_text(")")
     }
 
     /// A list or map, with everything in it, without recursion.
@@ -218,20 +218,22 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             self.sink.budget().charge_steps(1)?;
             let Some((key, item)) = frame.next(self.heap) else {
                 let close = if self.spec.sharp_v { "}" } else { "]" };
-                self.sink.text(close)?;
+                self.sink.write_text(close)?;
                 open.pop();
                 continue;
             };
             if frame.at > 1 {
-                self.sink.text(if self.spec.sharp_v { ", " } else { " " })?;
+                self.sink.write_text(if self.spec.sharp_v { ", " } else { " " })?;
             }
             if let Some(key) = key {
                 self.scalar(View::from_value(&key, self.integers)?, verb)?;
-                self.sink.text(":")?;
+                self.sink.write_text(":")?;
             }
             match View::from_value(&item, self.integers)? {
-                View::Nil | View::Invalid if self.spec.sharp_v => self.sink.text("interface {}(nil)")?,
-                View::Nil | View::Invalid => self.sink.text(NIL)?,
+                View::Nil | View::Invalid if self.spec.sharp_v => {
+                    self.sink.write_text("interface {}(nil)")?
+                }
+                View::Nil | View::Invalid => self.sink.write_text(NIL)?,
                 View::List(value) | View::Map(value) => {
                     self.check_depth(open.len())?;
                     open.push(self.open(value)?);
@@ -256,7 +258,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             None => Items::List(value),
         };
         let is_map = matches!(items, Items::Map(_));
-        self.sink.text(match (is_map, self.spec.sharp_v) {
+        self.sink.write_text(match (is_map, self.spec.sharp_v) {
             (true, false) => "map[",
             (true, true) => "map[string]interface {}{",
             (false, false) => "[",
@@ -328,21 +330,21 @@ pub(crate) fn print_default<'a>(
     integers: Integers,
 ) -> Result<()> {
     match view {
-        View::Str(text) => sink.text(text),
-        View::Int(int) => sink.text(itoa::Buffer::new().format(int)),
+        View::Str(text) => sink.write_text(text),
+        View::Int(int) => sink.write_text(itoa::Buffer::new().format(int)),
         View::Float(value) => print_float(sink, value),
-        View::Bool(flag) => sink.text(if flag { "true" } else { "false" }),
-        _ => Printer::new(sink, heap, integers).argument(view, 'v'),
+        View::Bool(flag) => sink.write_text(if flag { "true" } else { "false" }),
+        _ => Printer::new(sink, heap, integers).print_argument(view, 'v'),
     }
 }
 
 fn print_float(sink: &mut impl Sink, value: f64) -> Result<()> {
     if let Some(integer) = float::small_integer(value) {
-        return sink.text(itoa::Buffer::new().format(integer));
+        return sink.write_text(itoa::Buffer::new().format(integer));
     }
     let mut text = Vec::with_capacity(32);
     float::append_default(&mut text, value);
-    sink.bytes(&text)
+    sink.write_bytes(&text)
 }
 
 /// `value` as `Sprint` makes it.

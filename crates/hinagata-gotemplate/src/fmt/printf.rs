@@ -43,7 +43,7 @@ pub(crate) fn printf<'a, S: Sink>(
     let mut rest = format;
     while let Some(percent) = find_percent(rest) {
         if percent > 0 {
-            printer.sink.bytes(&rest[..percent])?;
+            printer.sink.write_bytes(&rest[..percent])?;
         }
         printer.sink.budget().charge_steps(1)?;
         rest = &rest[percent + 1..];
@@ -56,7 +56,7 @@ pub(crate) fn printf<'a, S: Sink>(
         }
     }
     if !rest.is_empty() {
-        printer.sink.bytes(rest)?;
+        printer.sink.write_bytes(rest)?;
     }
     if !arguments.reordered && arguments.next < values.len() {
         extra(printer, &values[arguments.next..])?;
@@ -103,7 +103,7 @@ fn directive<'f, 'a, S: Sink>(
         index(printer, arguments, &mut rest)?;
     }
     let Some(rune) = utf8::first_rune(rest) else {
-        printer.sink.text("%!(NOVERB)")?;
+        printer.sink.write_text("%!(NOVERB)")?;
         return Ok(None);
     };
     finish(printer, arguments, rune.char())?;
@@ -120,7 +120,7 @@ fn width<'a, S: Sink>(
         *rest = after;
         *after_index = false;
         match arguments.integer()? {
-            None => printer.sink.text("%!(BADWIDTH)")?,
+            None => printer.sink.write_text("%!(BADWIDTH)")?,
             Some(width) => {
                 printer.spec.width = Some(width.unsigned_abs() as usize);
                 if width < 0 {
@@ -151,7 +151,7 @@ fn precision<'a, S: Sink>(
         *rest = after;
         *after_index = false;
         match arguments.integer()?.and_then(|precision| usize::try_from(precision).ok()) {
-            None => printer.sink.text("%!(BADPREC)")?,
+            None => printer.sink.write_text("%!(BADPREC)")?,
             precision => printer.spec.precision = precision,
         }
         return Ok(());
@@ -169,7 +169,7 @@ fn finish<'a, S: Sink>(
     verb_: char,
 ) -> Result<()> {
     if verb_ == '%' {
-        return printer.sink.text("%");
+        return printer.sink.write_text("%");
     }
     let complaint = if !arguments.good {
         "(BADINDEX)"
@@ -178,9 +178,9 @@ fn finish<'a, S: Sink>(
     } else {
         return verb(printer, arguments, verb_);
     };
-    printer.sink.text("%!")?;
-    printer.sink.text(verb_.encode_utf8(&mut [0; 4]))?;
-    printer.sink.text(complaint)
+    printer.sink.write_text("%!")?;
+    printer.sink.write_text(verb_.encode_utf8(&mut [0; 4]))?;
+    printer.sink.write_text(complaint)
 }
 
 fn verb<'a, S: Sink>(
@@ -189,29 +189,29 @@ fn verb<'a, S: Sink>(
     verb: char,
 ) -> Result<()> {
     if matches!(verb, 'v' | 'w') {
-        printer.spec.turn_to_default();
+        printer.spec.use_default_verb();
     }
     let view = View::from_value(&arguments.values[arguments.next], arguments.integers)?;
     arguments.next += 1;
-    printer.argument(view, verb)
+    printer.print_argument(view, verb)
 }
 
 /// `%!(EXTRA type=value, …)`.
 fn extra<'a, S: Sink>(printer: &mut Printer<'_, 'a, S>, values: &[Value<'a>]) -> Result<()> {
     printer.spec = super::spec::Spec::default();
-    printer.sink.text("%!(EXTRA ")?;
+    printer.sink.write_text("%!(EXTRA ")?;
     for (at, value) in values.iter().enumerate() {
         if at > 0 {
-            printer.sink.text(", ")?;
+            printer.sink.write_text(", ")?;
         }
         let view = View::from_value(value, printer.integers)?;
         if !matches!(view, View::Nil | View::Invalid) {
-            printer.sink.text(&view.type_name())?;
-            printer.sink.text("=")?;
+            printer.sink.write_text(&view.type_name())?;
+            printer.sink.write_text("=")?;
         }
-        printer.argument(view, 'v')?;
+        printer.print_argument(view, 'v')?;
     }
-    printer.sink.text(")")
+    printer.sink.write_text(")")
 }
 
 /// Takes a number from the front of `rest`.

@@ -5,18 +5,18 @@ use hinagata_value::{Budget, Heap, Output, Provenance, Result, Site, Text, Value
 /// Takes formatted text.
 pub(crate) trait Sink {
     /// Appends text.
-    fn text(&mut self, text: &str) -> Result<()>;
+    fn write_text(&mut self, text: &str) -> Result<()>;
 
     /// Appends bytes that need not be UTF-8.
-    fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
+    fn write_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         match std::str::from_utf8(bytes) {
-            Ok(text) => self.text(text),
-            Err(_) => self.raw(bytes),
+            Ok(text) => self.write_text(text),
+            Err(_) => self.write_raw(bytes),
         }
     }
 
     /// Appends bytes that are not UTF-8.
-    fn raw(&mut self, bytes: &[u8]) -> Result<()>;
+    fn write_raw(&mut self, bytes: &[u8]) -> Result<()>;
 
     /// The budget that is charged.
     fn budget(&self) -> &Budget;
@@ -31,11 +31,11 @@ pub(crate) struct Direct<'o, 'a, P: Provenance> {
 
 impl<P: Provenance> Sink for Direct<'_, '_, P> {
     #[inline]
-    fn text(&mut self, text: &str) -> Result<()> {
+    fn write_text(&mut self, text: &str) -> Result<()> {
         self.output.write(text, self.site)
     }
 
-    fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+    fn write_raw(&mut self, bytes: &[u8]) -> Result<()> {
         self.output.write_bytes(bytes, self.site)
     }
 
@@ -91,11 +91,11 @@ impl Drop for Building<'_> {
 
 impl Sink for Building<'_> {
     #[inline]
-    fn text(&mut self, text: &str) -> Result<()> {
+    fn write_text(&mut self, text: &str) -> Result<()> {
         if self.bytes.is_some() { self.push_bytes(text.as_bytes()) } else { self.text.push_str(text) }
     }
 
-    fn raw(&mut self, bytes: &[u8]) -> Result<()> {
+    fn write_raw(&mut self, bytes: &[u8]) -> Result<()> {
         self.push_bytes(bytes)
     }
 

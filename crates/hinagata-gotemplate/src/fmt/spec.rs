@@ -41,12 +41,12 @@ const ZEROS: &str = "00000000000000000000000000000000000000000000000000000000000
 
 impl Spec {
     /// The verb was `v`: sharp changes its meaning, plus loses it.
-    pub(crate) fn turn_to_default(&mut self) {
+    pub(crate) fn use_default_verb(&mut self) {
         self.sharp_v = std::mem::take(&mut self.sharp);
         self.plus = false;
     }
 
-    fn fill(&self, sink: &mut impl Sink, count: usize) -> Result<()> {
+    fn write_fill(&self, sink: &mut impl Sink, count: usize) -> Result<()> {
         if count == 0 {
             return Ok(());
         }
@@ -55,24 +55,24 @@ impl Spec {
         let mut left = count;
         while left > 0 {
             let part = left.min(run.len());
-            sink.text(&run[..part])?;
+            sink.write_text(&run[..part])?;
             left -= part;
         }
         Ok(())
     }
 
     /// Writes `text`, filled up to the width.
-    pub(crate) fn pad(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
+    pub(crate) fn write_padded(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         let missing = match self.width {
-            None | Some(0) => return sink.bytes(text),
+            None | Some(0) => return sink.write_bytes(text),
             Some(width) => width.saturating_sub(utf8::count_runes(text)),
         };
         if !self.minus {
-            self.fill(sink, missing)?;
+            self.write_fill(sink, missing)?;
         }
-        sink.bytes(text)?;
+        sink.write_bytes(text)?;
         if self.minus {
-            self.fill(sink, missing)?;
+            self.write_fill(sink, missing)?;
         }
         Ok(())
     }
@@ -89,22 +89,22 @@ impl Spec {
 
     /// `%s`.
     #[inline]
-    pub(crate) fn string(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
-        self.pad(sink, self.truncated(sink, text)?)
+    pub(crate) fn write_string(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
+        self.write_padded(sink, self.truncated(sink, text)?)
     }
 
     /// `%q` of a string.
-    pub(crate) fn quoted(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
+    pub(crate) fn write_quoted(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         let text = self.truncated(sink, text)?;
         // A byte takes up to four when it is escaped.
         let room = text.len().saturating_mul(4);
         sink.budget().charge_bytes(room)?;
-        let result = self.quoted_unmetered(sink, text);
+        let result = self.write_quoted_unmetered(sink, text);
         sink.budget().release_bytes(room);
         result
     }
 
-    fn quoted_unmetered(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
+    fn write_quoted_unmetered(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         sink.budget().charge_steps(text.len() as u64 >> 4)?;
         let mut quoted = Vec::with_capacity(text.len() + 2);
         if self.sharp && quote::can_backquote(text) {
@@ -114,7 +114,7 @@ impl Spec {
         } else {
             quote::quote_into(&mut quoted, text, self.keep());
         }
-        self.pad(sink, &quoted)
+        self.write_padded(sink, &quoted)
     }
 
     fn keep(&self) -> Keep {
@@ -122,19 +122,19 @@ impl Spec {
     }
 
     /// `%x` and `%X` of a string.
-    pub(crate) fn hex_string(&self, sink: &mut impl Sink, text: &[u8], upper: bool) -> Result<()> {
+    pub(crate) fn write_hex_string(&self, sink: &mut impl Sink, text: &[u8], upper: bool) -> Result<()> {
         let text = &text[..self.precision.unwrap_or(text.len()).min(text.len())];
         if text.is_empty() {
-            return self.fill(sink, self.width.unwrap_or(0));
+            return self.write_fill(sink, self.width.unwrap_or(0));
         }
         let room = text.len().saturating_mul(5);
         sink.budget().charge_bytes(room)?;
-        let result = self.hex_unmetered(sink, text, upper);
+        let result = self.write_hex_unmetered(sink, text, upper);
         sink.budget().release_bytes(room);
         result
     }
 
-    fn hex_unmetered(&self, sink: &mut impl Sink, text: &[u8], upper: bool) -> Result<()> {
+    fn write_hex_unmetered(&self, sink: &mut impl Sink, text: &[u8], upper: bool) -> Result<()> {
         sink.budget().step_bytes(text.len().saturating_mul(5))?;
         let (digits, prefix) = alphabet(upper);
         let mut hex = Vec::with_capacity(text.len() * 2 + 2);
@@ -147,16 +147,16 @@ impl Spec {
             }
             hex.extend([digits[usize::from(byte >> 4)], digits[usize::from(byte & 0xf)]]);
         }
-        self.pad(sink, &hex)
+        self.write_padded(sink, &hex)
     }
 
     /// `%t`.
-    pub(crate) fn boolean(&self, sink: &mut impl Sink, value: bool) -> Result<()> {
-        self.pad(sink, if value { b"true" } else { b"false" })
+    pub(crate) fn write_boolean(&self, sink: &mut impl Sink, value: bool) -> Result<()> {
+        self.write_padded(sink, if value { b"true" } else { b"false" })
     }
 
     /// An integer in a base.
-    pub(crate) fn integer(&self, sink: &mut impl Sink, value: i128, base: Base) -> Result<()> {
+    pub(crate) fn write_integer(&self, sink: &mut impl Sink, value: i128, base: Base) -> Result<()> {
         let magnitude = value.unsigned_abs() as u64;
         let sign = if value < 0 {
             Some(b'-')
@@ -166,10 +166,10 @@ impl Spec {
             self.space.then_some(b' ')
         };
         if base == Base::Decimal && self.width.is_none() && self.precision.is_none() && sign.is_none() {
-            return sink.text(itoa::Buffer::new().format(magnitude));
+            return sink.write_text(itoa::Buffer::new().format(magnitude));
         }
         if self.precision == Some(0) && magnitude == 0 {
-            return self.without_zero().fill(sink, self.width.unwrap_or(0));
+            return self.without_zero().write_fill(sink, self.width.unwrap_or(0));
         }
         let least = match (self.precision, self.width) {
             (Some(precision), _) => precision,
@@ -188,7 +188,7 @@ impl Spec {
         self.push_prefix(&mut text, base, leads_with_zero);
         text.resize(text.len() + zeros, b'0');
         text.append(&mut digits);
-        self.without_zero().pad(sink, &text)
+        self.without_zero().write_padded(sink, &text)
     }
 
     fn push_prefix(&self, text: &mut Vec<u8>, base: Base, leads_with_zero: bool) {
@@ -207,19 +207,19 @@ impl Spec {
     }
 
     /// `%c`.
-    pub(crate) fn character(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
-        self.pad(sink, character(code).encode_utf8(&mut [0; 4]).as_bytes())
+    pub(crate) fn write_character(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
+        self.write_padded(sink, character(code).encode_utf8(&mut [0; 4]).as_bytes())
     }
 
     /// `%q` of an integer.
-    pub(crate) fn quoted_character(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
+    pub(crate) fn write_quoted_character(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
         let mut quoted = Vec::with_capacity(12);
         quote::quote_char_into(&mut quoted, character(code), self.keep());
-        self.pad(sink, &quoted)
+        self.write_padded(sink, &quoted)
     }
 
     /// `%U`.
-    pub(crate) fn unicode(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
+    pub(crate) fn write_unicode(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
         let code = code as u64;
         let least = self.precision.unwrap_or(0).max(4);
         sink.budget().check_fill(least)?;
@@ -233,11 +233,11 @@ impl Spec {
             quote::push_char(&mut text, c);
             text.push(b'\'');
         }
-        self.without_zero().pad(sink, &text)
+        self.without_zero().write_padded(sink, &text)
     }
 
     /// A float in a layout; `default` decimals apply where none are asked for.
-    pub(crate) fn float(
+    pub(crate) fn write_float(
         &self,
         sink: &mut impl Sink,
         value: f64,
@@ -263,21 +263,21 @@ impl Spec {
         }
         if !value.is_finite() {
             let shown = if value.is_nan() && !self.space && !self.plus { &text[1..] } else { &text[..] };
-            return self.without_zero().pad(sink, shown);
+            return self.without_zero().write_padded(sink, shown);
         }
         if self.sharp && layout != Layout::Binary {
             self.keep_zeros(&mut text, layout, upper, precision);
         }
         if !self.plus && text[0] == b'+' {
-            return self.pad(sink, &text[1..]);
+            return self.write_padded(sink, &text[1..]);
         }
         match self.width {
             Some(width) if self.zero && !self.minus && width > text.len() => {
-                sink.bytes(&text[..1])?;
-                self.fill(sink, width - text.len())?;
-                sink.bytes(&text[1..])
+                sink.write_bytes(&text[..1])?;
+                self.write_fill(sink, width - text.len())?;
+                sink.write_bytes(&text[1..])
             }
-            _ => self.pad(sink, &text),
+            _ => self.write_padded(sink, &text),
         }
     }
 

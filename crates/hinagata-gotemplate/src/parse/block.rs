@@ -49,7 +49,7 @@ impl<'p> Parser<'p> {
     fn print_action(&mut self, token: Token<'p>) -> Result<Item> {
         let at = token.start;
         self.back(token);
-        let pipe = self.pipeline("command", Kind::RightDelim)?;
+        let pipe = self.parse_pipeline("command", Kind::RightDelim)?;
         let path = self.current.tree.pipes[pipe as usize].path.clone();
         Ok(Item::Node(Node::Action(Action { at, pipe, path })))
     }
@@ -68,7 +68,7 @@ impl<'p> Parser<'p> {
     /// After `else`: the end of the action, or an `if` or `with` that is left for the branch to take.
     fn else_(&mut self) -> Result<()> {
         let next = self.peek_non_space()?;
-        if next.is(Keyword::If) || next.is(Keyword::With) {
+        if next.is_keyword(Keyword::If) || next.is_keyword(Keyword::With) {
             return Ok(());
         }
         self.expect(&[Kind::RightDelim], "else").map(drop)
@@ -77,23 +77,23 @@ impl<'p> Parser<'p> {
     /// `if` or `with`. An `else if` is one more arm, not a branch inside a branch: a chain of any
     /// length is flat. Variables of a condition stay in sight in the arms after it.
     fn branch(&mut self, keyword: Keyword, context: &str) -> Result<Branch> {
-        let mark = self.current.scope.enter();
+        let mark = self.current.scope.enter_block();
         let mut arms = Vec::new();
         let otherwise = loop {
-            let pipe = self.pipeline(context, Kind::RightDelim)?;
-            let test = self.test(pipe);
+            let pipe = self.parse_pipeline(context, Kind::RightDelim)?;
+            let test = self.branch_test(pipe);
             let (body, ending) = self.inner_body()?;
             arms.push(Arm { pipe, body, test });
             if ending == Ending::End {
                 break None;
             }
-            if self.peek()?.is(keyword) {
+            if self.peek()?.is_keyword(keyword) {
                 self.next()?;
                 continue;
             }
             break Some(self.last_body()?);
         };
-        self.current.scope.leave(mark);
+        self.current.scope.leave_block(mark);
         let list = &mut self.current.tree.arms;
         let start = list.len() as u32;
         list.extend(arms);
@@ -112,15 +112,15 @@ impl<'p> Parser<'p> {
     fn last_body(&mut self) -> Result<Span> {
         let (body, ending) = self.inner_body()?;
         if ending != Ending::End {
-            let shown = self.shown_ending(ending);
+            let shown = self.ending_text(ending);
             return Err(self.fail("expected end; found %s", &[Part::Text(&shown)]));
         }
         Ok(body)
     }
 
     fn range(&mut self) -> Result<RangeNode> {
-        let mark = self.current.scope.enter();
-        let pipe = self.pipeline("range", Kind::RightDelim)?;
+        let mark = self.current.scope.enter_block();
+        let pipe = self.parse_pipeline("range", Kind::RightDelim)?;
         self.current.ranges += 1;
         let (body, ending) = self.inner_body()?;
         self.current.ranges -= 1;
@@ -128,7 +128,7 @@ impl<'p> Parser<'p> {
             Ending::End => None,
             Ending::Else => Some(self.last_body()?),
         };
-        self.current.scope.leave(mark);
+        self.current.scope.leave_block(mark);
         Ok(RangeNode { pipe, body, otherwise })
     }
 
@@ -145,7 +145,7 @@ impl<'p> Parser<'p> {
             None
         } else {
             self.back(token);
-            Some(self.pipeline(CONTEXT, Kind::RightDelim)?)
+            Some(self.parse_pipeline(CONTEXT, Kind::RightDelim)?)
         };
         Ok(self.call(at, name, pipe))
     }
@@ -160,12 +160,12 @@ impl<'p> Parser<'p> {
     fn block(&mut self) -> Result<Node> {
         const CONTEXT: &str = "block clause";
         let (at, name) = self.template_name(CONTEXT)?;
-        let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
+        let pipe = self.parse_pipeline(CONTEXT, Kind::RightDelim)?;
         let outer = std::mem::replace(&mut self.current, Current::new(&name, &self.source));
         self.current.tree.start = at;
         let (root, ending) = self.item_list()?;
         if ending != Ending::End {
-            let shown = self.shown_ending(ending);
+            let shown = self.ending_text(ending);
             // The enclosing template reports this one, with the line it had reached itself.
             self.current = outer;
             return Err(self.fail("unexpected %s in %s", &[Part::Text(&shown), Part::Text(CONTEXT)]));

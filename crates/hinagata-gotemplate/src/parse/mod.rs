@@ -206,7 +206,7 @@ impl<'p> Parser<'p> {
             if self.peek()?.kind == Kind::LeftDelim {
                 let delim = self.next()?;
                 let word = self.next_non_space()?;
-                if word.is(Keyword::Define) {
+                if word.is_keyword(Keyword::Define) {
                     self.definition()?;
                     continue;
                 }
@@ -216,7 +216,7 @@ impl<'p> Parser<'p> {
             match self.text_or_action()? {
                 Item::Node(node) => root.push(node),
                 Item::Ending(ending) => {
-                    return Err(self.fail("unexpected %s", &[Part::Text(&self.shown_ending(ending))]));
+                    return Err(self.fail("unexpected %s", &[Part::Text(&self.ending_text(ending))]));
                 }
             }
         }
@@ -224,7 +224,7 @@ impl<'p> Parser<'p> {
         self.finish_tree()
     }
 
-    fn shown_ending(&self, ending: Ending) -> String {
+    fn ending_text(&self, ending: Ending) -> String {
         let Delims { left, right } = &self.source.delims;
         let word = if ending == Ending::End { "end" } else { "else" };
         format!("{left}{word}{right}")
@@ -240,7 +240,7 @@ impl<'p> Parser<'p> {
         self.expect(&[Kind::RightDelim], CONTEXT)?;
         let (root, ending) = self.item_list()?;
         if ending != Ending::End {
-            let shown = self.shown_ending(ending);
+            let shown = self.ending_text(ending);
             return Err(self.fail("unexpected %s in %s", &[Part::Text(&shown), Part::Text(CONTEXT)]));
         }
         self.current.tree.root = root;

@@ -23,7 +23,7 @@ const MOST_PARENS: u32 = 10_000;
 
 impl<'p> Parser<'p> {
     /// A pipeline up to and including `end`; its number.
-    pub(super) fn pipeline(&mut self, context: &str, end: Kind) -> Result<u32> {
+    pub(super) fn parse_pipeline(&mut self, context: &str, end: Kind) -> Result<u32> {
         let at = self.peek_non_space()?.start;
         let (names, assigns) = self.declarations(context)?;
         let mut commands = Vec::new();
@@ -44,8 +44,8 @@ impl<'p> Parser<'p> {
             .into_iter()
             .map(|name| {
                 let slots = match assigns {
-                    true => self.current.scope.resolve(&name, self.budget)?,
-                    false => Slots::One(self.current.scope.declare(&name, self.budget)?),
+                    true => self.current.scope.resolve_variable(&name, self.budget)?,
+                    false => Slots::One(self.current.scope.declare_variable(&name, self.budget)?),
                 };
                 Ok(Variable { name, slots })
             })
@@ -85,7 +85,7 @@ impl<'p> Parser<'p> {
     }
 
     /// The condition of a branch, in the form that is decided most quickly.
-    pub(super) fn test(&self, pipe: u32) -> Test {
+    pub(super) fn branch_test(&self, pipe: u32) -> Test {
         let tree = &self.current.tree;
         let pipe = &tree.pipes[pipe as usize];
         if let Some(path) = &pipe.path {
@@ -95,7 +95,11 @@ impl<'p> Parser<'p> {
         let ExprKind::Function(FunctionRef::Builtin(builtin)) = tree.exprs[args.start as usize].kind else {
             return Test::Any;
         };
-        if !builtin.compares() || !pipe.variables.is_empty() || pipe.commands.len() != 1 || args.len() != 3 {
+        if !builtin.is_comparison()
+            || !pipe.variables.is_empty()
+            || pipe.commands.len() != 1
+            || args.len() != 3
+        {
             return Test::Any;
         }
         match (self.scalar(args.start + 1), self.scalar(args.start + 2)) {
@@ -154,7 +158,7 @@ impl<'p> Parser<'p> {
     }
 
     fn accepted(&mut self, variable: &Token<'_>) -> Box<str> {
-        self.current.scope.accept(&variable.text);
+        self.current.scope.accept_name(&variable.text);
         variable.text.as_ref().into()
     }
 
@@ -290,7 +294,7 @@ impl<'p> Parser<'p> {
         if !self.current.scope.is_accepted(name, self.budget)? {
             return Err(self.fail("undefined variable %q", &[Part::Text(name)]));
         }
-        Ok(Variable { name: name.into(), slots: self.current.scope.resolve(name, self.budget)? })
+        Ok(Variable { name: name.into(), slots: self.current.scope.resolve_variable(name, self.budget)? })
     }
 
     fn number(&self, token: &Token<'_>, form: Form) -> Result<ExprKind> {
@@ -309,7 +313,7 @@ impl<'p> Parser<'p> {
         }
         let _level = self.budget.enter_level()?;
         self.current.parens += 1;
-        let pipe = self.pipeline("parenthesized pipeline", Kind::RightParen)?;
+        let pipe = self.parse_pipeline("parenthesized pipeline", Kind::RightParen)?;
         self.current.parens -= 1;
         Ok(ExprKind::Pipe(pipe))
     }

@@ -48,14 +48,14 @@ impl Scope {
         self.most
     }
 
-    /// Starts a block; [`Scope::leave`] ends it.
-    pub(super) fn enter(&mut self) -> Mark {
+    /// Starts a block; [`Scope::leave_block`] ends it.
+    pub(super) fn enter_block(&mut self) -> Mark {
         let mark = Mark { accepted: self.accepted.len(), stack: self.stack.len(), block: self.block };
         self.block = self.stack.len();
         mark
     }
 
-    pub(super) fn leave(&mut self, mark: Mark) {
+    pub(super) fn leave_block(&mut self, mark: Mark) {
         self.accepted.truncate(mark.accepted);
         self.stack.truncate(mark.stack);
         self.block = mark.block;
@@ -72,7 +72,7 @@ impl Scope {
     }
 
     /// Makes the parser accept a name.
-    pub(super) fn accept(&mut self, name: &str) {
+    pub(super) fn accept_name(&mut self, name: &str) {
         self.accepted.push(name.into());
     }
 
@@ -86,7 +86,7 @@ impl Scope {
     /// The same name in the same block takes its old slot: the older variable cannot be seen any more.
     /// That holds for two that may be left out as well, as long as only the first of them marks the slot
     /// as not declared. It also keeps lists of possible slots short.
-    pub(super) fn declare(&mut self, name: &str, budget: &Budget) -> Result<u32> {
+    pub(super) fn declare_variable(&mut self, name: &str, budget: &Budget) -> Result<u32> {
         budget.charge_steps(1 + (self.stack.len() as u64 >> 3))?;
         let maybe = !self.maybe.is_empty();
         let older = self.stack.iter().rposition(|declared| *declared.name == *name);
@@ -103,7 +103,7 @@ impl Scope {
     }
 
     /// Where the run will find a variable.
-    pub(super) fn resolve(&self, name: &str, budget: &Budget) -> Result<Slots> {
+    pub(super) fn resolve_variable(&self, name: &str, budget: &Budget) -> Result<Slots> {
         budget.charge_steps(1 + (self.stack.len() as u64 >> 3))?;
         let mut slots = Vec::new();
         for declared in self.stack.iter().rev().filter(|declared| *declared.name == *name) {

@@ -105,7 +105,7 @@ impl Token<'_> {
         }
     }
 
-    pub(crate) fn is(&self, keyword: Keyword) -> bool {
+    pub(crate) fn is_keyword(&self, keyword: Keyword) -> bool {
         self.kind == Kind::Keyword(keyword)
     }
 }

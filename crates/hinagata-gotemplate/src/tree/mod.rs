@@ -350,7 +350,7 @@ impl Builtin {
     }
 
     /// Whether it compares two values.
-    pub(crate) fn compares(self) -> bool {
+    pub(crate) fn is_comparison(self) -> bool {
         matches!(self, Self::Eq | Self::Ge | Self::Gt | Self::Le | Self::Lt | Self::Ne)
     }
 

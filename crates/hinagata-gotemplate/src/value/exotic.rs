@@ -41,7 +41,7 @@ impl Nil {
     }
 
     /// As a value.
-    pub(crate) fn value<'a>(self, heap: &Heap<'a>) -> Result<Value<'a>> {
+    pub(crate) fn to_value<'a>(self, heap: &Heap<'a>) -> Result<Value<'a>> {
         heap.host_object(self)
     }
 }

@@ -74,7 +74,7 @@ impl<'v, 'a> View<'v, 'a> {
         match json {
             Json::Null => Self::Nil,
             Json::Bool(flag) => Self::Bool(*flag),
-            Json::Number(number) => Self::of_number(number, integers),
+            Json::Number(number) => Self::from_number(number, integers),
             Json::String(text) => Self::Str(text),
             Json::Array(_) => Self::List(value),
             Json::Object(_) => Self::Map(value),
@@ -83,7 +83,7 @@ impl<'v, 'a> View<'v, 'a> {
 
     /// The Go number that a JSON number stands for.
     #[inline]
-    pub(crate) fn of_number(number: &serde_json::Number, integers: Integers) -> Self {
+    pub(crate) fn from_number(number: &serde_json::Number, integers: Integers) -> Self {
         match number.as_i64() {
             Some(int) if integers == Integers::Exact => Self::Int(int),
             _ => Self::Float(number.as_f64().unwrap_or(f64::NAN)),

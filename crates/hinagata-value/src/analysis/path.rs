@@ -41,7 +41,7 @@ impl VariablePath {
 
     /// All variables together.
     #[must_use]
-    pub fn whole() -> Self {
+    pub fn whole_data() -> Self {
         Self::new(Self::WHOLE)
     }
 
@@ -108,12 +108,12 @@ mod tests {
         let path =
             VariablePath::new("m").with_parts([PathPart::Index(-1), key("a b"), PathPart::Each, key("c")]);
         assert_eq!(path.to_string(), "m[-1][\"a b\"][].c");
-        assert_eq!(VariablePath::whole().to_string(), ".");
+        assert_eq!(VariablePath::whole_data().to_string(), ".");
     }
 
     #[test]
     fn a_key_of_all_variables_is_a_variable() {
-        let whole = VariablePath::whole();
+        let whole = VariablePath::whole_data();
         assert_eq!(whole.with_parts([key("user"), key("name")]).to_string(), "user.name");
         assert_eq!(whole.with_parts([PathPart::Each, key("name")]).to_string(), ".[].name");
         assert!(whole.with_parts([]).is_whole());
@@ -123,9 +123,9 @@ mod tests {
     fn a_variable_of_a_used_template_is_a_part_of_what_it_gets() {
         let (user, name) = (VariablePath::new("user"), VariablePath::new("name"));
         assert_eq!(user.join(&name).to_string(), "user.name");
-        assert_eq!(user.join(&VariablePath::whole()), user);
-        assert_eq!(VariablePath::whole().join(&name), name);
-        let item = VariablePath::whole().with_parts([PathPart::Each]);
+        assert_eq!(user.join(&VariablePath::whole_data()), user);
+        assert_eq!(VariablePath::whole_data().join(&name), name);
+        let item = VariablePath::whole_data().with_parts([PathPart::Each]);
         assert_eq!(user.join(&item).to_string(), "user[]");
     }
 
