@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match embedded(address) {
+        IpAddr::V6(address) => match embedded_v4(address) {
             Some(inner) => is_public_v4(inner),
             None => is_public_v6(address),
         },
@@ -45,19 +45,19 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 }
 
 /// The IPv4 address inside an IPv6 address.
-fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
-    let of = |high: u16, low: u16| {
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let from_halves = |high: u16, low: u16| {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Some(Ipv4Addr::new(a, b, c, d))
     };
     match address.segments() {
         // Mapped and compatible addresses. The latter include the loopback and the unspecified address.
-        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => of(high, low),
+        [0, 0, 0, 0, 0, 0 | 0xffff, high, low] => from_halves(high, low),
         // Translated by a gateway (NAT64).
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => of(high, low),
-        [0, 0, 0, 0, 0xffff, 0, high, low] => of(high, low),
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => from_halves(high, low),
+        [0, 0, 0, 0, 0xffff, 0, high, low] => from_halves(high, low),
         // Tunnelled (6to4).
-        [0x2002, high, low, ..] => of(high, low),
+        [0x2002, high, low, ..] => from_halves(high, low),
         _ => None,
     }
 }
@@ -66,7 +66,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
 mod tests {
     use super::*;
 
-    fn public(text: &str) -> bool {
+    fn is_public_text(text: &str) -> bool {
         is_public(text.parse().expect("is an address"))
     }
 
@@ -75,7 +75,7 @@ mod tests {
         for address in
             ["1.1.1.1", "93.184.216.34", "172.32.0.1", "2606:4700::1111", "2a00:1450::1", "64:ff9b::101:101"]
         {
-            assert!(public(address), "{address}");
+            assert!(is_public_text(address), "{address}");
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
             "fe80::1",
             "ff02::1",
         ] {
-            assert!(!public(address), "{address}");
+            assert!(!is_public_text(address), "{address}");
         }
     }
 }

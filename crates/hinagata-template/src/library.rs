@@ -103,7 +103,7 @@ impl<'r> Library<'r> {
     }
 
     /// Where Jinja keeps what it loads.
-    pub(crate) fn jinja(&self) -> &Keep<Arc<hinagata_jinja::Template>> {
+    pub(crate) fn jinja_templates(&self) -> &Keep<Arc<hinagata_jinja::Template>> {
         &self.jinja
     }
 
@@ -148,7 +148,7 @@ impl<'r> Library<'r> {
             Some(cache) => cache.get(name, &entry.source, options, self.limits)?,
             None => Template::compile_source(name, entry.source.clone(), options.clone(), self.limits)?,
         };
-        Ok(Some(entry.compiled.get_or_init(|| self.numbered(template))))
+        Ok(Some(entry.compiled.get_or_init(|| self.assign_number(template))))
     }
 
     /// A Jinja template with a place among those of the render, and its number.
@@ -159,7 +159,7 @@ impl<'r> Library<'r> {
         Some((jinja, place as u32 + 1))
     }
 
-    fn numbered(&self, template: Template) -> Compiled {
+    fn assign_number(&self, template: Template) -> Compiled {
         let Body::Go(source) = template.body() else { return Compiled::Jinja(template) };
         let (source, first) = (source.clone(), self.next_go.get());
         self.next_go.set(first.saturating_add(source.set.len() as u32));
@@ -187,7 +187,7 @@ impl<'r> Library<'r> {
     }
 
     /// The templates that the render used beside its own, with their numbers.
-    pub(crate) fn loaded(&self) -> impl Iterator<Item = (&Template, u32)> {
+    pub(crate) fn loaded_templates(&self) -> impl Iterator<Item = (&Template, u32)> {
         self.entries.iter().filter_map(|entry| match entry.compiled.get()? {
             Compiled::Go(go) => Some((&go.template, go.first)),
             Compiled::Jinja(template) => {

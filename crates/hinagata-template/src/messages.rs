@@ -39,7 +39,7 @@ pub enum Content {
 }
 
 impl Content {
-    fn of(part: &Part) -> Self {
+    fn from_part(part: &Part) -> Self {
         Self::Part { kind: part.kind.clone(), content: part.content.clone() }
     }
 }
@@ -92,7 +92,7 @@ pub(crate) fn split_content<P>(written: &Written<P>) -> Result<Vec<Content>> {
         refuse_roles(part)?;
         text(from, mark.offset, &mut content);
         from = mark.offset;
-        content.push(Content::of(part));
+        content.push(Content::from_part(part));
     }
     text(from, written.text.len(), &mut content);
     Ok(content)
@@ -148,7 +148,7 @@ impl Cutter<'_> {
                 self.open.role = Some(role.clone());
             }
             (ROLE_END, _) => self.close(),
-            _ => self.open.content.push(Content::of(part)),
+            _ => self.open.content.push(Content::from_part(part)),
         }
     }
 

@@ -55,7 +55,7 @@ pub struct Used {
 impl Used {
     /// What was used since it was only `before`.
     #[must_use]
-    pub fn since(self, before: Self) -> Self {
+    pub fn spent_since(self, before: Self) -> Self {
         Self {
             steps: self.steps.saturating_sub(before.steps),
             output: self.output.saturating_sub(before.output),

@@ -150,7 +150,7 @@ impl<'r> Render<'r> {
     /// The failure of the template, with its place; kind `suspended` when a function needs the outside
     /// (use [`Render::run_pass`] or [`Render::render_text_with`] then).
     pub fn render_text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
-        self.written(template, variables)?.into_text()
+        self.render_written(template, variables)?.into_text()
     }
 
     /// As [`Render::render_text`], in a buffer of `pool`.
@@ -164,7 +164,7 @@ impl<'r> Render<'r> {
         pool: &Pool,
     ) -> Result<PooledText> {
         let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), Some(pool), |_| ())?;
-        Ok(pool.pooled_text(self.finished(ran).0.into_text()?))
+        Ok(pool.pooled_text(self.finish_pass(ran).0.into_text()?))
     }
 
     /// Renders to messages; see [`crate::Message`].
@@ -172,7 +172,7 @@ impl<'r> Render<'r> {
     /// # Errors
     /// As [`Render::render_text`].
     pub fn render_messages(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Message>> {
-        self.split_messages(&self.written(template, variables)?)
+        self.split_messages(&self.render_written(template, variables)?)
     }
 
     /// Renders to the content of one message, whose role is decided elsewhere: text and parts.
@@ -183,7 +183,7 @@ impl<'r> Render<'r> {
     /// # Errors
     /// As [`Render::render_text`]; and where the template starts a message of its own.
     pub fn render_content(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Content>> {
-        self.split_content(&self.clone().for_one_message().written(template, variables)?)
+        self.split_content(&self.clone().for_one_message().render_written(template, variables)?)
     }
 
     /// Renders to text and a record of where each piece came from.
@@ -191,7 +191,7 @@ impl<'r> Render<'r> {
     /// # Errors
     /// As [`Render::render_text`].
     pub fn render_traced(&self, template: &Template, variables: &dyn Variables) -> Result<Traced> {
-        Ok(self.finished_traced(self.one_traced(template, variables, &Calls::new())?))
+        Ok(self.finish_traced(self.traced_pass(template, variables, &Calls::new())?))
     }
 
     /// Cuts what a pass wrote into messages.
@@ -226,7 +226,7 @@ impl<'r> Render<'r> {
         calls.begin_pass(&self.limits)?;
         let ran = calls.end_pass(self.one_pass::<Off, _>(template, variables, calls, None, |_| ()))?;
         Ok(match ran {
-            Pass::Done(ran) => Pass::Done(self.finished(ran).0),
+            Pass::Done(ran) => Pass::Done(self.finish_pass(ran).0),
             Pass::Wait(waiting) => Pass::Wait(waiting),
         })
     }
@@ -242,8 +242,8 @@ impl<'r> Render<'r> {
         calls: &'c Calls,
     ) -> Result<Pass<'c, Traced>> {
         calls.begin_pass(&self.limits)?;
-        Ok(match calls.end_pass(self.one_traced(template, variables, calls))? {
-            Pass::Done(ran) => Pass::Done(self.finished_traced(ran)),
+        Ok(match calls.end_pass(self.traced_pass(template, variables, calls))? {
+            Pass::Done(ran) => Pass::Done(self.finish_traced(ran)),
             Pass::Wait(waiting) => Pass::Wait(waiting),
         })
     }

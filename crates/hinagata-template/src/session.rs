@@ -49,7 +49,7 @@ impl<'r, 'a> Session<'r, 'a> {
     ) -> Result<()> {
         let root = self.library.root();
         match root.body() {
-            Body::Jinja(template) => self.jinja(template, 0, JinjaData::Variables(variables), out),
+            Body::Jinja(template) => self.render_jinja(template, 0, JinjaData::Variables(variables), out),
             Body::Go(go) => {
                 let data = match variables.as_json() {
                     Some(json) => GoData::Value(Value::Json(json)),
@@ -61,7 +61,7 @@ impl<'r, 'a> Session<'r, 'a> {
         }
     }
 
-    fn jinja<P: Provenance>(
+    fn render_jinja<P: Provenance>(
         &self,
         template: &'a hinagata_jinja::Template,
         number: u32,
@@ -75,7 +75,7 @@ impl<'r, 'a> Session<'r, 'a> {
             outside: self,
             functions: self.functions,
             calls: self.calls,
-            loaded: self.library.jinja(),
+            loaded: self.library.jinja_templates(),
             number,
         };
         run.render(template, data, out)
@@ -108,7 +108,7 @@ impl<'r, 'a> Session<'r, 'a> {
                     .library
                     .numbered_jinja(template)
                     .ok_or_else(|| Error::runtime(format!("'{name}' is not a Jinja template")))?;
-                self.jinja(template, number, JinjaData::Value(data), out)
+                self.render_jinja(template, number, JinjaData::Value(data), out)
             }
         }
     }
@@ -121,7 +121,7 @@ impl<'r, 'a> Session<'r, 'a> {
             Kind::Pending => Err(Error::suspended()),
             kind => Err(Error::runtime(format!(
                 "'{name}' is a Jinja template and needs variables by name, not a {}",
-                word(kind)
+                kind_name(kind)
             ))
             .with_hint("pass a map: its entries are the variables")),
         }
@@ -157,7 +157,7 @@ fn own_place(error: Error) -> Error {
     }
 }
 
-fn word(kind: Kind) -> &'static str {
+fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Str | Kind::Bytes => "string",
         Kind::Int | Kind::Float => "number",

@@ -47,7 +47,7 @@ impl SourceMap {
             },
         };
         let first = if matches!(root.body(), Body::Go(_)) { FIRST_GO } else { 0 };
-        let loaded = library.loaded().map(|(template, first)| mapped(template, first));
+        let loaded = library.loaded_templates().map(|(template, first)| mapped(template, first));
         let mut all: Vec<_> = [mapped(root, first)].into_iter().chain(loaded).collect();
         all.sort_by_key(|mapped| mapped.first);
         Self(Arc::new(all))
@@ -57,7 +57,7 @@ impl SourceMap {
     /// may be on one long line.
     #[must_use]
     pub fn place(&self, site: Site) -> Option<Place> {
-        let mapped = self.mapped(site)?;
+        let mapped = self.find_mapped(site)?;
         match mapped.template.body() {
             Body::Jinja(template) => {
                 let (source, start) = (template.source(), site.node);
@@ -76,20 +76,20 @@ impl SourceMap {
         Some(Origin { place, variable: self.variable(segments, segment) })
     }
 
-    fn mapped(&self, site: Site) -> Option<&Mapped> {
+    fn find_mapped(&self, site: Site) -> Option<&Mapped> {
         let after = self.0.partition_point(|mapped| mapped.first <= site.template);
         let mapped = self.0.get(after.checked_sub(1)?)?;
         (site.template - mapped.first < mapped.count).then_some(mapped)
     }
 
     fn variable(&self, segments: &Segments, segment: &Segment) -> Option<String> {
-        let path = self.mapped(segment.site)?.printed(segment.site)?;
+        let path = self.find_mapped(segment.site)?.printed_variable(segment.site)?;
         let mut parts = path.parts.to_vec();
         for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| **part == PathPart::Each) {
             let gone_over = VariablePath { root: path.root.clone(), parts: path.parts[..number].into() };
             let turn = segments.turns_of(segment).find(|turn| {
-                let mapped = self.mapped(turn.site);
-                mapped.and_then(|mapped| mapped.iterated(turn.site)) == Some(&gone_over)
+                let mapped = self.find_mapped(turn.site);
+                mapped.and_then(|mapped| mapped.iterated_variable(turn.site)) == Some(&gone_over)
             });
             if let Some(turn) = turn {
                 *part = PathPart::Index(i64::from(turn.index));
@@ -109,7 +109,7 @@ impl Mapped {
     }
 
     /// The one variable that the node at a site prints.
-    fn printed(&self, site: Site) -> Option<&VariablePath> {
+    fn printed_variable(&self, site: Site) -> Option<&VariablePath> {
         let of_data = |item: &&VariableUse| item.usage != Usage::Condition;
         let (analysis, start) = (self.template.analysis(), self.offset(site)?);
         let end = *analysis.prints.get(&start)?;
@@ -121,7 +121,7 @@ impl Mapped {
     }
 
     /// What the loop at a site goes over.
-    fn iterated(&self, site: Site) -> Option<&VariablePath> {
+    fn iterated_variable(&self, site: Site) -> Option<&VariablePath> {
         self.template.analysis().loops.get(&self.offset(site)?)
     }
 }

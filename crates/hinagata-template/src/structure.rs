@@ -49,7 +49,7 @@ pub(crate) fn default_functions() -> &'static Functions {
 }
 
 fn role<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [name] = named(arguments, "role", ["name"])?;
+    let [name] = named_arguments(arguments, "role", ["name"])?;
     let name = name.ok_or_else(|| Error::runtime("role needs the name of a role"))?;
     if name.is_empty() {
         return Err(Error::runtime("the name of a role is empty"));
@@ -61,7 +61,7 @@ fn role<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<
 }
 
 fn media<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [url, kind, data] = named(arguments, "media", ["url", "type", "data"])?;
+    let [url, kind, data] = named_arguments(arguments, "media", ["url", "type", "data"])?;
     match (url, data, kind) {
         (Some(_), None, _) | (None, Some(_), Some(_)) => {}
         (None, Some(_), None) => {
@@ -74,7 +74,7 @@ fn media<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value
 }
 
 fn resource<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
-    let [uri] = named(arguments, "resource", ["uri"])?;
+    let [uri] = named_arguments(arguments, "resource", ["uri"])?;
     let uri = uri.ok_or_else(|| Error::runtime("resource needs a URI"))?;
     part(host, "resource", object([("uri", Some(uri))]))
 }
@@ -92,7 +92,7 @@ pub(crate) fn refuse_roles(part: &Part) -> Result<()> {
 }
 
 /// The arguments by their names, each a string where it is given and not none.
-fn named<'r, const N: usize>(
+fn named_arguments<'r, const N: usize>(
     arguments: &Arguments<'r, '_>,
     function: &str,
     names: [&str; N],

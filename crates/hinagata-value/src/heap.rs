@@ -213,7 +213,7 @@ impl<'a> Heap<'a> {
 
     /// As [`Heap::current_version`], by reference: `slot` holds the copy where there is one.
     #[inline]
-    fn resolved<'v>(&self, value: &'v Value<'a>, slot: &'v mut Value<'a>) -> &'v Value<'a> {
+    fn current_reference<'v>(&self, value: &'v Value<'a>, slot: &'v mut Value<'a>) -> &'v Value<'a> {
         if self.changed.get() && matches!(value, Value::Json(_)) {
             *slot = self.current_copy(value.clone());
             return slot;
@@ -238,7 +238,7 @@ impl<'a> Heap<'a> {
     /// budget.
     #[must_use]
     pub fn entry(&self, value: &Value<'a>, key: &str) -> Option<Value<'a>> {
-        match self.resolved(value, &mut Value::None) {
+        match self.current_reference(value, &mut Value::None) {
             Value::Json(Json::Object(map)) => {
                 self.budget.owe_text(key);
                 map.get(key).map(|value| self.current_version(Value::Json(value)))
@@ -256,7 +256,7 @@ impl<'a> Heap<'a> {
     /// # Errors
     /// When `key` cannot be a key.
     pub fn lookup(&self, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
-        match self.resolved(value, &mut Value::None) {
+        match self.current_reference(value, &mut Value::None) {
             Value::Map(map) => Ok(map.get(key)?.map(|value| self.current_version(value))),
             value => Ok(key.as_str().and_then(|key| self.entry(value, key))),
         }
@@ -266,7 +266,7 @@ impl<'a> Heap<'a> {
     #[inline]
     #[must_use]
     pub fn item(&self, value: &Value<'a>, index: usize) -> Option<Value<'a>> {
-        match self.resolved(value, &mut Value::None) {
+        match self.current_reference(value, &mut Value::None) {
             Value::Json(Json::Array(items)) => {
                 items.get(index).map(|item| self.current_version(Value::Json(item)))
             }
@@ -280,7 +280,7 @@ impl<'a> Heap<'a> {
     /// here: characters and bytes differ, and the languages disagree.
     #[must_use]
     pub fn len(&self, value: &Value<'a>) -> Option<usize> {
-        match self.resolved(value, &mut Value::None) {
+        match self.current_reference(value, &mut Value::None) {
             Value::Json(Json::Array(items)) => Some(items.len()),
             Value::Json(Json::Object(map)) => Some(map.len()),
             Value::List(list) | Value::Tuple(list) | Value::View(list) => Some(list.len()),
@@ -319,7 +319,7 @@ impl<'a> Heap<'a> {
     /// caller is counted off from its begin.
     #[must_use]
     pub fn entry_at(&self, value: &Value<'a>, index: usize) -> Option<(Value<'a>, Value<'a>)> {
-        match self.resolved(value, &mut Value::None) {
+        match self.current_reference(value, &mut Value::None) {
             Value::Json(Json::Object(map)) => {
                 let (key, value) = map.iter().nth(index)?;
                 Some((Value::Lit(key), self.current_version(Value::Json(value))))

@@ -251,7 +251,7 @@ fn scalar<'v>(value: &'v Value<'_>) -> Option<Scalar<'v>> {
     }
     Some(match (value.kind(), value.as_number()) {
         (_, Some(Number::Int(int))) => Scalar::Int(int),
-        (_, Some(Number::Float(float))) => match whole(float) {
+        (_, Some(Number::Float(float))) => match whole_number(float) {
             Some(int) => Scalar::Int(int),
             None => Scalar::Float(float.to_bits()),
         },
@@ -267,7 +267,7 @@ fn scalar<'v>(value: &'v Value<'_>) -> Option<Scalar<'v>> {
 }
 
 /// The integer that a float is equal to, when there is one.
-fn whole(float: f64) -> Option<i128> {
+fn whole_number(float: f64) -> Option<i128> {
     let limit = 2_f64.powi(127);
     (float.fract() == 0.0 && (-limit..limit).contains(&float)).then_some(float as i128)
 }

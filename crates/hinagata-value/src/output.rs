@@ -373,7 +373,7 @@ impl<'a, P: Provenance> Output<'a, P> {
 
     /// Records that what is new in the text came from `site`.
     fn record(&mut self, site: Site) {
-        self.provenance.wrote(self.text.len(), site);
+        self.provenance.record_write(self.text.len(), site);
         self.marks.charge_record(self.provenance.extent());
     }
 
@@ -419,7 +419,7 @@ impl<'a, P: Provenance> Output<'a, P> {
         let Self { text, mut marks, mut provenance, value: ends_with_value, .. } = self;
         if P::ON {
             // A record that was taken over for a text that never came goes.
-            provenance.wrote(text.len(), Site::default());
+            provenance.record_write(text.len(), Site::default());
         }
         Written { text: text.into_string(), marks: marks.take(), ends_with_value, provenance }
     }

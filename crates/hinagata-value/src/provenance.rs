@@ -22,7 +22,7 @@ pub trait Provenance: Default {
     const ON: bool;
 
     /// The output now ends at `end`; what is new came from `site`.
-    fn wrote(&mut self, end: usize, site: Site);
+    fn record_write(&mut self, end: usize, site: Site);
 
     /// A loop at `site` starts its turn number `index`, from 0.
     fn enter_turn(&mut self, site: Site, index: u32);
@@ -48,7 +48,7 @@ impl Provenance for Off {
     const ON: bool = false;
 
     #[inline(always)]
-    fn wrote(&mut self, _end: usize, _site: Site) {}
+    fn record_write(&mut self, _end: usize, _site: Site) {}
 
     #[inline(always)]
     fn enter_turn(&mut self, _site: Site, _index: u32) {}
@@ -127,7 +127,7 @@ impl Segments {
 impl Segments {
     /// Forgets what lies behind `end`: the output was cut there.
     #[cold]
-    fn cut(&mut self, end: u32) {
+    fn close_segment(&mut self, end: u32) {
         let kept = self.segments.partition_point(|segment| segment.end < end);
         self.segments.truncate(kept + usize::from(end > 0));
         if let Some(last) = self.segments.last_mut() {
@@ -139,12 +139,12 @@ impl Segments {
 impl Provenance for Segments {
     const ON: bool = true;
 
-    fn wrote(&mut self, end: usize, site: Site) {
+    fn record_write(&mut self, end: usize, site: Site) {
         let Ok(end) = u32::try_from(end) else { return };
         let turn = self.current;
         match self.segments.last_mut() {
             Some(last) if last.end == end => {}
-            Some(last) if last.end > end => self.cut(end),
+            Some(last) if last.end > end => self.close_segment(end),
             Some(last) if last.site == site && last.turn == turn => last.end = end,
             None if end == 0 => {}
             _ => self.segments.push(Segment { end, site, turn }),
@@ -197,15 +197,15 @@ mod tests {
     fn a_piece_knows_its_loops_and_their_turns() {
         let site = |node| Site { template: 0, node };
         let mut record = Segments::default();
-        record.wrote(2, site(1));
+        record.record_write(2, site(1));
         for outer in 0..2 {
             record.enter_turn(site(10), outer);
             record.enter_turn(site(11), 0);
-            record.wrote(5 + outer as usize, site(12));
+            record.record_write(5 + outer as usize, site(12));
             record.leave_turn();
             record.leave_turn();
         }
-        record.wrote(9, site(1));
+        record.record_write(9, site(1));
         let turns: Vec<_> = record
             .turns_of(record.segment_at(5).expect("inside"))
             .map(|turn| (turn.site.node, turn.index))
@@ -220,15 +220,15 @@ mod tests {
     fn a_record_can_become_a_part_of_another() {
         let site = |template, node| Site { template, node };
         let mut inner = Segments::default();
-        inner.wrote(1, site(1, 0));
+        inner.record_write(1, site(1, 0));
         inner.enter_turn(site(1, 5), 7);
-        inner.wrote(3, site(1, 6));
+        inner.record_write(3, site(1, 6));
         inner.leave_turn();
         let mut outer = Segments::default();
-        outer.wrote(10, site(0, 0));
+        outer.record_write(10, site(0, 0));
         outer.enter_turn(site(0, 2), 4);
         outer.take_over(10, &inner);
-        outer.wrote(13, site(0, 3));
+        outer.record_write(13, site(0, 3));
         outer.leave_turn();
         let turns_at = |offset| {
             let segment = outer.segment_at(offset).expect("inside");

@@ -29,7 +29,7 @@ struct CharacterLimit {
 
 impl CharacterLimit {
     /// Bytes up to which the text cannot be over the limit, since no character is less than a byte.
-    fn proved(self) -> usize {
+    fn proved_bytes(self) -> usize {
         let left = self.limit.saturating_sub(self.characters.saturating_add(self.raw));
         self.counted.saturating_add(left)
     }
@@ -157,7 +157,7 @@ impl<'a> Text<'a> {
     #[inline(never)]
     fn make_room(&mut self, text: &str, times: usize) -> Result<()> {
         let needed = self.string.len().saturating_add(text.len().saturating_mul(times));
-        if self.limit.is_some_and(|limit| needed > limit.proved()) {
+        if self.limit.is_some_and(|limit| needed > limit.proved_bytes()) {
             self.count_characters(|| text.chars().count().saturating_mul(times))?;
         }
         let capacity = self.string.capacity();
@@ -185,7 +185,7 @@ impl<'a> Text<'a> {
     /// Lets pushing go on without a further look for as long as there is room and the bytes prove the
     /// limit.
     fn set_ceiling(&mut self) {
-        let proved = self.limit.map_or(usize::MAX, CharacterLimit::proved);
+        let proved = self.limit.map_or(usize::MAX, CharacterLimit::proved_bytes);
         self.ceiling = proved.min(self.string.capacity()).max(self.string.len());
     }
 

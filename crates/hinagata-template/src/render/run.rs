@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// A pass that came to its end.
-pub(super) struct Ran<P, M> {
+pub(super) struct FinishedPass<P, M> {
     written: Written<P>,
     seen: M,
     /// What it used, its time left out; nothing without a meter.
@@ -18,30 +18,30 @@ pub(super) struct Ran<P, M> {
 }
 
 impl Render<'_> {
-    pub(super) fn written(&self, template: &Template, variables: &dyn Variables) -> Result<Written> {
+    pub(super) fn render_written(&self, template: &Template, variables: &dyn Variables) -> Result<Written> {
         let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), None, |_| ())?;
-        Ok(self.finished(ran).0)
+        Ok(self.finish_pass(ran).0)
     }
 
-    pub(super) fn one_traced(
+    pub(super) fn traced_pass(
         &self,
         template: &Template,
         variables: &dyn Variables,
         calls: &Calls,
-    ) -> Result<Ran<Segments, SourceMap>> {
+    ) -> Result<FinishedPass<Segments, SourceMap>> {
         self.one_pass(template, variables, calls, None, SourceMap::from_library)
     }
 
     /// The result of the last pass of a render, which is counted now.
-    pub(super) fn finished<P, M>(&self, ran: Ran<P, M>) -> (Written<P>, M) {
+    pub(super) fn finish_pass<P, M>(&self, ran: FinishedPass<P, M>) -> (Written<P>, M) {
         if let Some(meter) = self.meter {
             meter.add_used(ran.used);
         }
         (ran.written, ran.seen)
     }
 
-    pub(super) fn finished_traced(&self, ran: Ran<Segments, SourceMap>) -> Traced {
-        let (written, map) = self.finished(ran);
+    pub(super) fn finish_traced(&self, ran: FinishedPass<Segments, SourceMap>) -> Traced {
+        let (written, map) = self.finish_pass(ran);
         Traced { written, map }
     }
 
@@ -53,18 +53,18 @@ impl Render<'_> {
         calls: &Calls,
         pool: Option<&Pool>,
         look: impl FnOnce(&Library<'_>) -> M,
-    ) -> Result<Ran<P, M>> {
+    ) -> Result<FinishedPass<P, M>> {
         let before = self.meter.map_or_else(Used::default, Meter::used);
-        let budget = self.budget(before);
+        let budget = self.pass_budget(before);
         let library = Library::new(template, self.sources, self.cache, budget.limits())
             .with_joined(self.joined)
             .with_spent(before.templates)?;
         let heap = Heap::new(&budget);
         let session = Session::new(&heap, &library, self.functions, calls);
-        let mut out = self.output::<P>(template, &budget, pool, before)?;
+        let mut out = self.new_output::<P>(template, &budget, pool, before)?;
         let result = session.render(variables, &mut out);
         let written = out.finish();
-        let used = self.count(&result, &written, &budget, &library, before);
+        let used = self.count_pass(&result, &written, &budget, &library, before);
         if let Err(error) = result {
             if let Some(pool) = pool {
                 pool.return_buffer(written.text);
@@ -73,11 +73,11 @@ impl Render<'_> {
         }
         template.remember_size(written.text.len());
         let seen = look(&library);
-        Ok(Ran { written, seen, used })
+        Ok(FinishedPass { written, seen, used })
     }
 
     /// The budget of a pass: what is left when so much was used `before`.
-    fn budget(&self, before: Used) -> Budget {
+    fn pass_budget(&self, before: Used) -> Budget {
         let budget = match self.meter {
             None => Budget::new(self.limits.clone()),
             Some(meter) => Budget::new(meter.remaining_limits(&self.limits, before))
@@ -89,7 +89,7 @@ impl Render<'_> {
         }
     }
 
-    fn output<'b, P: Provenance>(
+    fn new_output<'b, P: Provenance>(
         &self,
         template: &Template,
         budget: &'b Budget,
@@ -106,7 +106,7 @@ impl Render<'_> {
 
     /// What a pass used, to be counted if it was the last one. Counts what it used in any case: its time,
     /// and the work of one that failed, which is not done again.
-    fn count<P>(
+    fn count_pass<P>(
         &self,
         result: &Result<()>,
         written: &Written<P>,

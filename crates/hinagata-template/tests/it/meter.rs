@@ -44,7 +44,7 @@ fn a_meter_tells_what_a_render_used() {
         render.render_text(&template, &data()).expect("renders");
         let before = meter.used();
         render.render_traced(&template, &data()).expect("renders");
-        assert_eq!(meter.used().since(before).output, 200, "each render can be told from the others");
+        assert_eq!(meter.used().spent_since(before).output, 200, "each render can be told from the others");
     }
 }
 
