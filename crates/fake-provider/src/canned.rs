@@ -18,7 +18,7 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    pub(crate) fn of(path: &str) -> Self {
+    pub(crate) fn from_path(path: &str) -> Self {
         match path {
             _ if path.contains("/messages") => Self::Anthropic,
             _ if path.contains(":generateContent") || path.contains(":streamGenerateContent") => Self::Gemini,
@@ -37,7 +37,7 @@ impl Language {
 }
 
 /// The complete answer.
-pub(crate) fn whole(language: Language) -> Value {
+pub(crate) fn whole_answer(language: Language) -> Value {
     match language {
         Language::OpenAi => json!({
             "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "fake",
@@ -55,7 +55,7 @@ pub(crate) fn whole(language: Language) -> Value {
 }
 
 /// The pieces of a streamed answer, as they are sent.
-pub(crate) fn pieces(language: Language) -> Vec<String> {
+pub(crate) fn answer_pieces(language: Language) -> Vec<String> {
     match language {
         Language::OpenAi => {
             let chunk = |delta: Value, reason: Value| {

@@ -110,13 +110,13 @@ impl FakeProvider {
     }
 
     /// Waits until a client disconnects before its answer is complete.
-    pub async fn left(&self) {
-        self.state.left().await;
+    pub async fn wait_for_disconnect(&self) {
+        self.state.wait_for_disconnect().await;
     }
 
     /// Waits until `count` requests have arrived.
-    pub async fn has_received(&self, count: usize) {
-        self.state.has_received(count).await;
+    pub async fn wait_for_requests(&self, count: usize) {
+        self.state.wait_for_requests(count).await;
     }
 }
 

@@ -10,5 +10,5 @@ async fn main() -> std::io::Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", port))?;
     listener.set_nonblocking(true)?;
     writeln!(std::io::stdout(), "http://{}", listener.local_addr()?)?;
-    serve(listener, Arc::new(State::forgetful())).await
+    serve(listener, Arc::new(State::without_recording())).await
 }

@@ -32,9 +32,9 @@ pub struct State {
     replies: Mutex<VecDeque<Reply>>,
     received: Mutex<Vec<Received>>,
     /// Whether requests are recorded.
-    remembers: bool,
+    records: bool,
     count: watch::Sender<usize>,
-    left: watch::Sender<usize>,
+    disconnects: watch::Sender<usize>,
     steps: Semaphore,
 }
 
@@ -43,28 +43,28 @@ impl Default for State {
         Self {
             replies: Mutex::default(),
             received: Mutex::default(),
-            remembers: true,
+            records: true,
             count: watch::Sender::new(0),
-            left: watch::Sender::new(0),
+            disconnects: watch::Sender::new(0),
             steps: Semaphore::new(0),
         }
     }
 }
 
 /// Locks a mutex, which is never held across an await.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl State {
     /// A state that records nothing, for benchmarks.
     #[must_use]
-    pub fn forgetful() -> Self {
-        Self { remembers: false, ..Self::default() }
+    pub fn without_recording() -> Self {
+        Self { records: false, ..Self::default() }
     }
 
     pub(crate) fn push(&self, reply: Reply) {
-        held(&self.replies).push_back(reply);
+        lock(&self.replies).push_back(reply);
     }
 
     pub(crate) fn step(&self) {
@@ -72,15 +72,15 @@ impl State {
     }
 
     pub(crate) fn received(&self) -> Vec<Received> {
-        held(&self.received).clone()
+        lock(&self.received).clone()
     }
 
-    pub(crate) async fn left(&self) {
+    pub(crate) async fn wait_for_disconnect(&self) {
         // It fails only if the sender is dropped, and this type owns it.
-        let _ = self.left.subscribe().wait_for(|left| *left > 0).await;
+        let _ = self.disconnects.subscribe().wait_for(|count| *count > 0).await;
     }
 
-    pub(crate) async fn has_received(&self, count: usize) {
+    pub(crate) async fn wait_for_requests(&self, count: usize) {
         let _ = self.count.subscribe().wait_for(|received| *received >= count).await;
     }
 }
@@ -98,20 +98,20 @@ async fn answer(Shared(state): Shared<Arc<State>>, request: Request) -> Response
     let (head, body) = request.into_parts();
     let body = to_bytes(body, LARGEST).await.unwrap_or_default();
     let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
-    let language = Language::of(&path);
-    if !state.remembers {
+    let language = Language::from_path(&path);
+    if !state.records {
         return canned(language, wants_stream(&path, &body));
     }
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let streamed = wants_stream(&path, &body);
-    held(&state.received).push(Received {
+    lock(&state.received).push(Received {
         path,
         headers: head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
     });
     state.count.send_modify(|count| *count += 1);
-    let reply = held(&state.replies).pop_front().unwrap_or(Reply::Canned);
-    follow(&state, reply, language, streamed).await
+    let reply = lock(&state.replies).pop_front().unwrap_or(Reply::Canned);
+    send_reply(&state, reply, language, streamed).await
 }
 
 /// Whether the request asks for a stream, by its path or its body.
@@ -122,7 +122,7 @@ fn wants_stream(path: &str, body: &[u8]) -> bool {
         || serde_json::from_slice::<Value>(body).is_ok_and(|body| body["stream"] == true)
 }
 
-async fn follow(state: &Arc<State>, reply: Reply, language: Language, streamed: bool) -> Response {
+async fn send_reply(state: &Arc<State>, reply: Reply, language: Language, streamed: bool) -> Response {
     let stream_type = language.stream_type();
     match reply {
         Reply::Canned => canned(language, streamed),
@@ -136,15 +136,15 @@ async fn follow(state: &Arc<State>, reply: Reply, language: Language, streamed: 
             }
             response
         }
-        Reply::Stream(pieces) => with_type(stream_type, body(pieces, stream::empty())),
-        Reply::Steps(pieces) => with_type(stream_type, stepped(Arc::clone(state), pieces)),
+        Reply::Stream(pieces) => with_type(stream_type, streamed_body(pieces, stream::empty())),
+        Reply::Steps(pieces) => with_type(stream_type, stepped_body(Arc::clone(state), pieces)),
         Reply::BreakOff(pieces) => {
             let broken = stream::once(async {
                 // Yielding lets the server send the earlier pieces first.
                 tokio::task::yield_now().await;
                 Err(io::Error::other("it breaks off"))
             });
-            with_type(stream_type, body(pieces, broken))
+            with_type(stream_type, streamed_body(pieces, broken))
         }
         Reply::Hang(pieces) => {
             let guard = Guard(Arc::clone(state));
@@ -152,7 +152,7 @@ async fn follow(state: &Arc<State>, reply: Reply, language: Language, streamed: 
                 let _guard = guard;
                 std::future::pending().await
             });
-            with_type(stream_type, body(pieces, silence))
+            with_type(stream_type, streamed_body(pieces, silence))
         }
         Reply::Silence => {
             let _guard = Guard(Arc::clone(state));
@@ -163,11 +163,14 @@ async fn follow(state: &Arc<State>, reply: Reply, language: Language, streamed: 
 
 /// The fixed answers; the one for benchmarks is built once.
 fn canned(language: Language, streamed: bool) -> Response {
-    static WHOLE: LazyLock<Bytes> = LazyLock::new(|| canned::whole(Language::OpenAi).to_string().into());
+    static WHOLE: LazyLock<Bytes> =
+        LazyLock::new(|| canned::whole_answer(Language::OpenAi).to_string().into());
     match (language, streamed) {
         (Language::OpenAi, false) => with_type("application/json", Body::from(WHOLE.clone())),
-        (_, false) => with_type("application/json", Body::from(canned::whole(language).to_string())),
-        (_, true) => with_type(language.stream_type(), body(canned::pieces(language), stream::empty())),
+        (_, false) => with_type("application/json", Body::from(canned::whole_answer(language).to_string())),
+        (_, true) => {
+            with_type(language.stream_type(), streamed_body(canned::answer_pieces(language), stream::empty()))
+        }
     }
 }
 
@@ -178,7 +181,10 @@ fn with_type(kind: &'static str, body: Body) -> Response {
 }
 
 /// A body of pieces, followed by `then`.
-fn body(pieces: Vec<String>, then: impl stream::Stream<Item = io::Result<Bytes>> + Send + 'static) -> Body {
+fn streamed_body(
+    pieces: Vec<String>,
+    then: impl stream::Stream<Item = io::Result<Bytes>> + Send + 'static,
+) -> Body {
     let pieces = stream::iter(pieces).map(|piece| Ok(Bytes::from(piece)));
     // Each piece is sent before the next one is polled.
     Body::from_stream(
@@ -192,7 +198,7 @@ fn body(pieces: Vec<String>, then: impl stream::Stream<Item = io::Result<Bytes>>
 }
 
 /// A body that waits for a step before each piece.
-fn stepped(state: Arc<State>, pieces: Vec<String>) -> Body {
+fn stepped_body(state: Arc<State>, pieces: Vec<String>) -> Body {
     Body::from_stream(stream::iter(pieces).then(move |piece| {
         let state = Arc::clone(&state);
         async move {
@@ -208,6 +214,6 @@ struct Guard(Arc<State>);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.0.left.send_modify(|left| *left += 1);
+        self.0.disconnects.send_modify(|count| *count += 1);
     }
 }

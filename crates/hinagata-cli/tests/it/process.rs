@@ -101,7 +101,7 @@ fn ctrl_c_keeps_the_state() {
         .spawn()
         .expect("hina runs");
     let runtime = tokio_runtime();
-    runtime.block_on(provider.has_received(2));
+    runtime.block_on(provider.wait_for_requests(2));
     let id = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &id]).status().expect("kill runs").success());
     let output = child.wait_with_output().expect("ends");

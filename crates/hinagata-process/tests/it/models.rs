@@ -79,9 +79,9 @@ async fn dropping_a_run_ends_the_call_and_keeps_the_answers() {
     let running = Running::new(&module, &model, &watch);
     tokio::select! {
         _ = process.run(&running) => panic!("the second answer never comes"),
-        () = provider.has_received(2) => {}
+        () = provider.wait_for_requests(2) => {}
     }
-    provider.left().await;
+    provider.wait_for_disconnect().await;
     assert_eq!(process.partial(), ANSWER);
 }
 

@@ -123,9 +123,9 @@ async fn a_client_that_leaves_ends_the_call() {
     let request = daemon.request("POST", OURS).bearer_auth(&daemon.token).body(body);
     // Dropping the future closes the connection.
     let asked = tokio::spawn(request.send());
-    tokio::time::timeout(LONG, provider.has_received(1)).await.expect("the provider is asked");
+    tokio::time::timeout(LONG, provider.wait_for_requests(1)).await.expect("the provider is asked");
     asked.abort();
-    tokio::time::timeout(LONG, provider.left()).await.expect("the call is ended");
+    tokio::time::timeout(LONG, provider.wait_for_disconnect()).await.expect("the call is ended");
 }
 
 #[tokio::test]

@@ -103,7 +103,7 @@ async fn overload_is_refused_immediately_and_running_requests_finish() {
         let request = daemon.request("POST", "/api/chat/prompts/t").bearer_auth(&daemon.token);
         waiting.push(tokio::spawn(request.body(json!({"model": "m"}).to_string()).send()));
     }
-    tokio::time::timeout(LONG, provider.has_received(4)).await.expect("four are under way");
+    tokio::time::timeout(LONG, provider.wait_for_requests(4)).await.expect("four are under way");
     for _ in 0..50 {
         let refused = daemon.post("/api/render/prompts/t", &json!({})).await;
         assert_eq!(refused.header("retry-after"), "1");
