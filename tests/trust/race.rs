@@ -181,8 +181,8 @@ impl Tally {
 fn engine(home: &Home, isolation: Isolation) -> Engine {
     let launcher = Launcher::from_program(env!("CARGO_BIN_EXE_hina"));
     let hooks = HookPool::new(HookOptions { launcher, isolation, ..HookOptions::default() });
-    let state = StateDir::at(home.outside("state"));
-    Engine::builder(home.root()).state(state).trusted(true).hooks(Arc::new(hooks)).open()
+    let state = StateDir::from_path(home.outside("state"));
+    Engine::builder(home.root()).with_state_dir(state).with_trust(true).with_hooks(Arc::new(hooks)).open()
 }
 
 /// Renders with `threads` threads until `count` answers were given, looking at the workspace again all the time; what came

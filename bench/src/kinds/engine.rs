@@ -127,7 +127,7 @@ fn among(few: &Workspace, many: &Workspace) -> Contest {
 fn rendering(workspace: &Workspace, variables: Value) -> Entrant {
     let engine = Engine::open(&workspace.root);
     let render = move || {
-        let request = Request::new(TARGET).variables(&variables);
+        let request = Request::new(TARGET).with_variables(&variables);
         engine.render_blocking(&request).map(hinagata::Rendered::into_text)
     };
     let again = render.clone();

@@ -82,7 +82,7 @@ fn workspace(installer: &Installer) -> Result<std::path::PathBuf> {
 
 fn engine(root: &Path, isolation: Isolation) -> Engine {
     let pool = HookPool::new(HookOptions { isolation, ..HookOptions::default() });
-    Engine::builder(root).hooks(Arc::new(pool)).open()
+    Engine::builder(root).with_hooks(Arc::new(pool)).open()
 }
 
 /// Renders a prompt with a hook. Its work is spread over processes that outlive the call, so the clock on the wall is

@@ -58,14 +58,14 @@ fn among() -> Result<Contest> {
 
 fn rendering(environs: usize) -> Result<Entrant> {
     let store = Arc::new(MemoryStore::new(DEFAULT_PREFIX));
-    let engine = Engine::builder("no/such/workspace").store(store).open();
+    let engine = Engine::builder("no/such/workspace").with_store(store).open();
     let mut changes: Vec<StoreChange> =
         (0..environs).map(|number| StoreChange::set(StoreKind::Environ, id(number), value(number))).collect();
     changes.push(StoreChange::set(StoreKind::Template, "review", json!({"prompt": TEMPLATE})));
     engine.write_store_blocking(changes)?;
     let variables = json!({"question": "What is wrong here?"});
     let render = move || {
-        let request = Request::new("review").variables(&variables);
+        let request = Request::new("review").with_variables(&variables);
         engine.render_blocking(&request).map(hinagata::Rendered::into_text)
     };
     let again = render.clone();
@@ -141,7 +141,7 @@ impl Server {
         let server = Self { port, child };
         let store =
             Arc::new(RedisStore::open(&format!("redis://127.0.0.1:{port}"), RedisOptions::default())?);
-        let engine = Engine::builder("no/such/workspace").store(store).open();
+        let engine = Engine::builder("no/such/workspace").with_store(store).open();
         let changes = (0..MANY).map(|number| StoreChange::set(StoreKind::Environ, id(number), value(number)));
         engine.write_store_blocking(changes.collect())?;
         Ok(server)

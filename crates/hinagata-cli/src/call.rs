@@ -205,9 +205,9 @@ impl Call {
     }
 
     fn request<'a>(&'a self, variables: &'a Map<String, Json>) -> Request<'a> {
-        let request = Request::new(&self.id).variable_map(variables).context(&self.context);
+        let request = Request::new(&self.id).with_variable_map(variables).with_context(&self.context);
         match self.undefined {
-            Some(mode) => request.undefined(mode),
+            Some(mode) => request.with_undefined(mode),
             None => request,
         }
     }
@@ -245,7 +245,7 @@ fn with_limit_hint(error: hinagata::Error, workspace: &Workspace) -> Failure {
     let name = cause.and_then(hinagata_value::Error::limit).map(|limit| format!("limits.{}", limit.as_str()));
     let advice = name.and_then(|name| {
         let found = workspace.host.settings.get(&name)?;
-        let now = found.setting.kind.text(&found.value);
+        let now = found.setting.kind.format_value(&found.value);
         Some(format!("`--set {name}=…` sets it for one call; it is {now} now"))
     });
     advice.into_iter().fold(Failure::from(error), Failure::with_hint)

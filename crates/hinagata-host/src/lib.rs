@@ -22,7 +22,7 @@
 //! let engine = workspace.open_engine()?;
 //!
 //! let variables = json!({"task": "Paint the tower"});
-//! let request = Request::new("planning_task_decomposition").variables(&variables);
+//! let request = Request::new("planning_task_decomposition").with_variables(&variables);
 //! let rendered = engine.render_blocking(&request)?;
 //! assert!(rendered.text().contains("Paint the tower"));
 //! # Ok(())

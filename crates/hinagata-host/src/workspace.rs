@@ -274,21 +274,22 @@ impl OpenWorkspace {
             options.limits.deadline = Some(DAEMON_DEADLINE);
         }
         change(&mut options);
-        let mut builder = Engine::builder(&self.root.path).options(options);
+        let mut builder = Engine::builder(&self.root.path).with_options(options);
         if let Some(state) = &self.state {
-            builder = builder.state(state.clone());
+            builder = builder.with_state_dir(state.clone());
         }
-        builder = builder.trusted(self.trust.is_trusted()).store(self.store());
+        builder = builder.with_trust(self.trust.is_trusted()).with_store(self.store());
         if let Some(hooks) = hooks {
-            builder = builder.hooks(hooks);
+            builder = builder.with_hooks(hooks);
         }
         #[cfg(feature = "tools")]
         {
-            builder = builder.tools(Arc::new(Toolbox::new(ToolSettings::from_settings(&self.settings)?)));
+            builder =
+                builder.with_tools(Arc::new(Toolbox::new(ToolSettings::from_settings(&self.settings)?)));
         }
         #[cfg(feature = "llm")]
         {
-            builder = builder.model(Arc::new(self.llm()?));
+            builder = builder.with_model(Arc::new(self.llm()?));
         }
         Ok(builder.open())
     }

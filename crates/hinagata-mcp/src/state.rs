@@ -159,7 +159,7 @@ impl PublicState {
 
     /// Validates a call of `prompt`. A prompt that cannot be planned counts as valid: its render reports why.
     pub(crate) fn validate_call(&self, prompt: &PublicPrompt, variables: &Map<String, Value>) -> Validation {
-        let request = Request::new(&prompt.id).variable_map(variables);
+        let request = Request::new(&prompt.id).with_variable_map(variables);
         let current = prompt.engine.as_ref().unwrap_or(&self.engine);
         let mut engines = std::iter::once(current).chain(self.previous_engine());
         engines.find_map(|engine| engine.validate(&request).ok()).unwrap_or_default()

@@ -16,9 +16,9 @@ fn a_workspace_without_hooks_starts_neither_python_nor_threads() {
     let threads = || fs::read_dir("/proc/self/task").expect("are listed").count();
     let before = threads();
     let pool = HookPool::new(support::options());
-    let engine = Engine::builder("no/such/workspace").hooks(Arc::new(pool)).open();
+    let engine = Engine::builder("no/such/workspace").with_hooks(Arc::new(pool)).open();
     let variables = json!({"task": "Paint the tower"});
-    let request = Request::new("planning_task_decomposition").variables(&variables);
+    let request = Request::new("planning_task_decomposition").with_variables(&variables);
     assert!(engine.render_blocking(&request).expect("renders").text().contains("Paint the tower"));
     assert_eq!(threads(), before);
     let children = fs::read_dir("/proc/self/task").expect("are listed").flatten();

@@ -10,7 +10,7 @@
 //! use serde_json::json;
 //!
 //! let store = hinagata_store::MemoryStore::new(hinagata_store::DEFAULT_PREFIX);
-//! let engine = Engine::builder("no/such/workspace").store(Arc::new(store)).open();
+//! let engine = Engine::builder("no/such/workspace").with_store(Arc::new(store)).open();
 //! engine.write_store_blocking(vec![
 //!     StoreChange::set(StoreKind::Environ, "vscode.language", json!("Go")),
 //!     StoreChange::set(StoreKind::Template, "review.start", json!({"prompt": "Review this {{.vscode.language}}."})),

@@ -10,7 +10,7 @@
 //! use hinagata_tools::{ToolSettings, Toolbox};
 //!
 //! let tools = Arc::new(Toolbox::new(ToolSettings::default()));
-//! let engine = Engine::builder("no/such/workspace").tools(tools).open();
+//! let engine = Engine::builder("no/such/workspace").with_tools(tools).open();
 //! # assert!(engine.tool_diagnostics().is_empty());
 //! ```
 //!

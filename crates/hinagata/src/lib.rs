@@ -10,7 +10,7 @@
 //! // The built-in prompts need no workspace.
 //! let engine = Engine::open("no/such/workspace");
 //! let variables = json!({"task": "Paint the tower", "max_steps": 3});
-//! let request = Request::new("planning-task-decomposition").variables(&variables);
+//! let request = Request::new("planning-task-decomposition").with_variables(&variables);
 //!
 //! let rendered = engine.render_blocking(&request)?;
 //! assert!(rendered.text().contains("Paint the tower"));
@@ -51,7 +51,8 @@ pub use hinagata_catalog::{
     record_resolution, source, store,
 };
 pub use hinagata_document::{
-    Code, CodeSpec, Diagnostic, Digest, Error, InvalidDigest, Place, Result, Severity, warn_of_long_number,
+    Code, CodeSpec, Diagnostic, Digest, Error, Hint, InvalidDigest, Place, Reason, Result, Severity,
+    warn_of_long_number,
 };
 pub use hinagata_module as module;
 #[cfg(feature = "watch")]

@@ -68,11 +68,11 @@ fn open(call: &RumiCall) -> PromptEngine {
         ..EngineOptions::default()
     };
     let mut builder = PromptEngine::builder(&call.root)
-        .options(options)
-        .approvals(approvals(call))
-        .hooks(Arc::<HookPool>::clone(&HOOKS));
+        .with_options(options)
+        .with_approvals(approvals(call))
+        .with_hooks(Arc::<HookPool>::clone(&HOOKS));
     if let Some(now) = host("clock").and_then(|clock| clock.parse::<Timestamp>().ok()) {
-        builder = builder.clock(Arc::new(Fixed(now.into())));
+        builder = builder.with_clock(Arc::new(Fixed(now.into())));
     }
     builder.open()
 }
@@ -99,7 +99,7 @@ fn context(call: &RumiCall) -> Context {
 
 fn render(engine: &PromptEngine, call: &RumiCall) -> Result<Value> {
     let context = context(call);
-    let request = Request::new(&call.prompt_id).variable_map(&call.variables).context(&context);
+    let request = Request::new(&call.prompt_id).with_variable_map(&call.variables).with_context(&context);
     let rendered = engine.render_blocking(&request)?;
     let body = match &rendered.body {
         RenderedBody::Text(_) => "text",
@@ -110,13 +110,13 @@ fn render(engine: &PromptEngine, call: &RumiCall) -> Result<Value> {
 
 fn validate(engine: &PromptEngine, call: &RumiCall) -> Result<Value> {
     let context = context(call);
-    let request = Request::new(&call.prompt_id).variable_map(&call.variables).context(&context);
+    let request = Request::new(&call.prompt_id).with_variable_map(&call.variables).with_context(&context);
     Ok(serde_json::to_value(engine.validate(&request)?).unwrap_or_default())
 }
 
 fn definition(catalog: &Catalog, name: &str) -> Result<Value> {
     let choice = catalog.choose(name)?;
-    let found = catalog.inherited(&choice)?;
+    let found = catalog.inherited_definition(&choice)?;
     let Inherited { definition, parameters, .. } = &found;
     let limits = catalog.defaults()?.limits(&definition.limits);
     let names = |class: ParameterClass| parameters.names(class);
@@ -129,7 +129,7 @@ fn definition(catalog: &Catalog, name: &str) -> Result<Value> {
         "variables": {
             "required": names(ParameterClass::Required), "optional": names(ParameterClass::Optional), "custom": names(ParameterClass::Custom),
         },
-        "permissions": definition.permissions.granted().collect::<Vec<_>>(),
+        "permissions": definition.permissions.granted_names().collect::<Vec<_>>(),
         "limits": {
             "max_execution_time": limits.max_execution_time, "max_output_size": limits.max_output_size,
         },

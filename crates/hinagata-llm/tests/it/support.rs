@@ -38,7 +38,7 @@ pub(crate) fn rendered() -> Rendered {
     let engine = Engine::open("no/such/workspace");
     let variables = json!({"task": "Paint the tower"});
     engine
-        .render_blocking(&Request::new("planning_task_decomposition").variables(&variables))
+        .render_blocking(&Request::new("planning_task_decomposition").with_variables(&variables))
         .expect("is built in")
 }
 

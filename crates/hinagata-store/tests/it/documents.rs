@@ -22,7 +22,10 @@ fn everywhere(test: impl Fn(&Engine)) {
 
 fn everywhere_with(settings: &ToolSettings, test: impl Fn(&Engine)) {
     let engine = |store: Arc<dyn Store>| {
-        Engine::builder(nowhere()).store(store).tools(Arc::new(Toolbox::new(settings.clone()))).open()
+        Engine::builder(nowhere())
+            .with_store(store)
+            .with_tools(Arc::new(Toolbox::new(settings.clone())))
+            .open()
     };
     test(&engine(Arc::new(MemoryStore::new(DEFAULT_PREFIX))));
     let place = tempfile::tempdir().expect("a temporary directory");
@@ -36,7 +39,7 @@ fn put(engine: &Engine, kind: StoreKind, id: &str, value: Value) {
 }
 
 fn text(engine: &Engine, prompt: &str, variables: &Value) -> Result<String> {
-    engine.render_blocking(&Request::new(prompt).variables(variables)).map(hinagata::Rendered::into_text)
+    engine.render_blocking(&Request::new(prompt).with_variables(variables)).map(hinagata::Rendered::into_text)
 }
 
 /// The extension in the design.
@@ -241,7 +244,7 @@ fn only_declared_parameters_are_variables() {
         let variables = json!({"repo": "r", "module": "given", "system": "also given"});
         assert_eq!(text(engine, "t", &variables).expect("fine"), "shared r given");
         assert_eq!(text(engine, "t", &json!({"module": 1})).expect("fine"), "shared none 1");
-        let rendered = engine.explain_blocking(&Request::new("t").variables(&variables)).expect("fine");
+        let rendered = engine.explain_blocking(&Request::new("t").with_variables(&variables)).expect("fine");
         let trace = rendered.trace.expect("was asked for");
         let layer = |name: &str| {
             trace.variables.iter().find(|found| found.name == name).and_then(|found| found.layer)
@@ -300,7 +303,7 @@ fn workspace_prompts_read_environs_by_their_full_name() {
     std::fs::write(directory.join("template.md"), "{{ vscode }}|{{ environs.vscode.rules }}|{{ name }}")
         .expect("written");
     let store = Arc::new(MemoryStore::new(DEFAULT_PREFIX));
-    let engine = Engine::builder(place.path()).store(store).open();
+    let engine = Engine::builder(place.path()).with_store(store).open();
     put(&engine, StoreKind::Environ, "vscode.rules", json!("strict"));
     put(&engine, StoreKind::Environ, "name", json!("from the store"));
     assert_eq!(text(&engine, "local", &json!({})).expect("fine"), "|strict|");
@@ -337,7 +340,7 @@ fn documents_are_checked_before_they_are_written() {
 
 #[test]
 fn the_type_decides_whether_a_store_prompt_is_listed() {
-    let engine = Engine::builder(nowhere()).store(Arc::new(MemoryStore::new(DEFAULT_PREFIX))).open();
+    let engine = Engine::builder(nowhere()).with_store(Arc::new(MemoryStore::new(DEFAULT_PREFIX))).open();
     let with = |name: &str, engines: Value, kind: &str| {
         json!({"name": name, "extensionType": kind, "engines": engines,
                "contributes": {"prompts": [{"name": "p", "prompt": "text"}]}})
@@ -364,7 +367,7 @@ fn a_broken_template_is_an_error_unless_stale_ones_are_allowed() {
     let store = open(&server);
     let with = |serve_stale: bool| {
         let options = EngineOptions { serve_stale, ..EngineOptions::default() };
-        Engine::builder(nowhere()).options(options).store(Arc::<RedisStore>::clone(&store)).open()
+        Engine::builder(nowhere()).with_options(options).with_store(Arc::<RedisStore>::clone(&store)).open()
     };
     let (strict, lenient) = (with(false), with(true));
     server.set("shenma:templates:t", r#"{"prompt": "{{if}}"}"#);
@@ -385,7 +388,7 @@ fn a_store_prompt_conflicts_with_a_workspace_prompt() {
     let directory = place.path().join("user_data/shared/prompts/greet");
     std::fs::create_dir_all(&directory).expect("made");
     std::fs::write(directory.join("template.md"), "local").expect("written");
-    let engine = Engine::builder(place.path()).store(Arc::new(MemoryStore::new(DEFAULT_PREFIX))).open();
+    let engine = Engine::builder(place.path()).with_store(Arc::new(MemoryStore::new(DEFAULT_PREFIX))).open();
     put(&engine, StoreKind::Template, "greet", json!({"prompt": "shared"}));
     let error = text(&engine, "greet", &json!({})).expect_err("two candidates");
     assert_eq!(error.code(), Code::Conflict);

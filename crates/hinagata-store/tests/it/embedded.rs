@@ -13,7 +13,7 @@ use serde_json::json;
 
 fn write(root: &std::path::Path, changes: Vec<StoreChange>) -> Result<()> {
     let store = Arc::new(EmbeddedStore::open(root, DEFAULT_PREFIX));
-    Engine::builder(root).store(store).open().write_store_blocking(changes)
+    Engine::builder(root).with_store(store).open().write_store_blocking(changes)
 }
 
 fn environ(id: &str, number: u64) -> StoreChange {
@@ -41,7 +41,7 @@ fn two_open_stores_see_each_others_writes() {
     };
     let (one, other) = (open(), open());
     let engine = |store: &Arc<EmbeddedStore>| {
-        Engine::builder(place.path()).store(Arc::<EmbeddedStore>::clone(store)).open()
+        Engine::builder(place.path()).with_store(Arc::<EmbeddedStore>::clone(store)).open()
     };
     engine(&one).write_store_blocking(vec![environ("a", 1)]).expect("written");
     wait_for(&*other, "a", |snapshot| *snapshot.tree == json!({"a": 1}));

@@ -12,7 +12,7 @@ use hinagata_store::{RedisOptions, RedisStore};
 use serde_json::{Value, json};
 
 fn engine(store: &Arc<RedisStore>) -> Engine {
-    Engine::builder(nowhere()).store(Arc::<RedisStore>::clone(store)).open()
+    Engine::builder(nowhere()).with_store(Arc::<RedisStore>::clone(store)).open()
 }
 
 fn text(engine: &Engine, prompt: &str) -> Result<String> {
@@ -161,7 +161,11 @@ fn opening_succeeds_without_a_server() {
     let server = Server::start_at(port, &["--requirepass", "secret"]);
     wait_for(&store, "the recovery", |snapshot| snapshot.health.is_up());
     let write = vec![StoreChange::set(StoreKind::Environ, "a", json!(1))];
-    Engine::builder(nowhere()).store(Arc::new(store)).open().write_store_blocking(write).expect("written");
+    Engine::builder(nowhere())
+        .with_store(Arc::new(store))
+        .open()
+        .write_store_blocking(write)
+        .expect("written");
     assert_eq!(cli(server.port, &["-a", "secret", "--no-auth-warning", "GET", "shenma:environs:a"]), "1");
 }
 

@@ -101,63 +101,63 @@ impl EngineBuilder {
 
     /// Sets the options.
     #[must_use]
-    pub fn options(mut self, options: EngineOptions) -> Self {
+    pub fn with_options(mut self, options: EngineOptions) -> Self {
         self.options = options;
         self
     }
 
     /// Sets the approvals of packs.
     #[must_use]
-    pub fn approvals(mut self, approvals: Approvals) -> Self {
+    pub fn with_approvals(mut self, approvals: Approvals) -> Self {
         self.approvals = approvals;
         self
     }
 
     /// Reads the approvals of packs from the user's state directory, now and at every reload.
     #[must_use]
-    pub fn state(mut self, state: StateDir) -> Self {
+    pub fn with_state_dir(mut self, state: StateDir) -> Self {
         self.state = Some(state);
         self
     }
 
     /// Sets whether the user trusts the workspace.
     #[must_use]
-    pub fn trusted(mut self, trusted: bool) -> Self {
+    pub fn with_trust(mut self, trusted: bool) -> Self {
         self.options.trusted = trusted;
         self
     }
 
     /// Sets the clock.
     #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.ports.clock = clock;
         self
     }
 
     /// Sets the port that runs Python.
     #[must_use]
-    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+    pub fn with_hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
         self.ports.hooks = Some(hooks);
         self
     }
 
     /// Sets the tools.
     #[must_use]
-    pub fn tools(mut self, tools: Arc<dyn Tools>) -> Self {
+    pub fn with_tools(mut self, tools: Arc<dyn Tools>) -> Self {
         self.ports.tools = Some(tools);
         self
     }
 
     /// Sets the store.
     #[must_use]
-    pub fn store(mut self, store: Arc<dyn Store>) -> Self {
+    pub fn with_store(mut self, store: Arc<dyn Store>) -> Self {
         self.ports.store = Some(store);
         self
     }
 
     /// Sets the model.
     #[must_use]
-    pub fn model(mut self, model: Arc<dyn Model>) -> Self {
+    pub fn with_model(mut self, model: Arc<dyn Model>) -> Self {
         self.ports.model = Some(model);
         self
     }

@@ -48,7 +48,7 @@ use std::{
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use hinagata_catalog::NarrowedStore;
+use hinagata_catalog::StoreReachCache;
 use hinagata_template::Cache;
 use serde_json::{Map, Value};
 
@@ -88,7 +88,7 @@ use crate::{
 /// // The built-in prompts need no workspace.
 /// let engine = Engine::open("no/such/workspace");
 /// let variables = json!({"agent_name": "Rumi"});
-/// let rendered = engine.render_blocking(&Request::new("general_system").variables(&variables))?;
+/// let rendered = engine.render_blocking(&Request::new("general_system").with_variables(&variables))?;
 /// assert!(rendered.text().starts_with("You are Rumi"));
 ///
 /// let error = engine.render_blocking(&Request::new("general_system")).expect_err("a variable is missing");
@@ -120,7 +120,7 @@ struct Inner {
     tools: ArcSwapOption<tools::KnownTools>,
     current: ArcSwap<Snapshot>,
     /// The store as callers with a restricted reach see it.
-    stores: NarrowedStore,
+    stores: StoreReachCache,
     /// Cached constants of computed definitions.
     loaded: Arc<load::LoadedDefinitions>,
     /// Held while a new snapshot is built, so that an older one never replaces a newer one.
@@ -150,7 +150,7 @@ impl Engine {
         let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
         let loaded = Arc::new(load::LoadedDefinitions::new(options.cached_templates));
         let (tools, changing) = (ArcSwapOption::empty(), Mutex::new(()));
-        let (stores, frozen) = (NarrowedStore::default(), false);
+        let (stores, frozen) = (StoreReachCache::default(), false);
         let inner =
             Inner { options, state, ports, host, cache, tools, current, stores, loaded, changing, frozen };
         Self(Arc::new(inner), None)
@@ -193,7 +193,7 @@ impl Engine {
             cache: Arc::clone(cache),
             tools: ArcSwapOption::empty(),
             current: ArcSwap::new(self.all().0),
-            stores: NarrowedStore::default(),
+            stores: StoreReachCache::default(),
             loaded: Arc::clone(loaded),
             changing: Mutex::new(()),
             frozen: true,
@@ -208,7 +208,7 @@ impl Engine {
     /// another type.
     pub fn filled_part(&self, prompt: &str, kind: &str, fields: Map<String, Value>) -> Result<Value> {
         let catalog = self.catalog();
-        let owner = self.definition(prompt)?.with_body()?.source.clone();
+        let owner = self.definition(prompt)?.body_definition()?.source.clone();
         let home = catalog.entry_at(&owner);
         let trusted = self.0.options.trusted;
         let files = media::PartFiles { home: home.as_deref(), catalog: &catalog, trusted };
@@ -334,7 +334,7 @@ impl Engine {
         self.0.current.store(Arc::new(snapshot));
         Ok(match &self.1 {
             None => catalog,
-            Some(reach) => catalog.within(reach),
+            Some(reach) => catalog.with_reach(reach),
         })
     }
 
@@ -347,7 +347,7 @@ impl Engine {
         self.update_catalog(|catalog| match &self.1 {
             None => catalog.set_resolution(prompt, source, now),
             Some(reach) => {
-                catalog.within(reach).set_resolution(prompt, source, now).map(|made| made.without_reach())
+                catalog.with_reach(reach).set_resolution(prompt, source, now).map(|made| made.without_reach())
             }
         })
     }
@@ -362,7 +362,7 @@ impl Engine {
         match load::load_inherited(&catalog, &choice, &self.0.loaded) {
             Ok(inherited) => Ok(inherited),
             Err(PlanError::Failed(error)) => Err(error),
-            Err(PlanError::NeedsLoading(_)) => catalog.inherited(&choice),
+            Err(PlanError::NeedsLoading(_)) => catalog.inherited_definition(&choice),
         }
     }
 
@@ -377,7 +377,7 @@ impl Engine {
     /// The preferred word for `word` in `namespace`, such as `tool`.
     #[must_use]
     pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
-        self.current().0.catalog.vocab(namespace, word)
+        self.current().0.catalog.preferred_word(namespace, word)
     }
 
     /// Converts variables from text to their declared types, for doors that carry only text.

@@ -69,15 +69,16 @@ impl RenderJob {
     /// The same call as a request that borrows from this job.
     #[must_use]
     pub fn to_request(&self) -> Request<'_> {
-        let mut request = Request::new(&self.prompt).variable_map(&self.variables).context(&self.context);
+        let mut request =
+            Request::new(&self.prompt).with_variable_map(&self.variables).with_context(&self.context);
         if self.strictness == Strictness::Lenient {
-            request = request.unchecked().undefined(UndefinedMode::Empty);
+            request = request.without_checks().with_undefined(UndefinedMode::Empty);
         }
         if let Some(deadline) = self.deadline {
-            request = request.deadline(deadline);
+            request = request.with_deadline(deadline);
         }
         match &self.cancel {
-            Some(cancel) => request.cancel(cancel.clone()),
+            Some(cancel) => request.with_cancel(cancel.clone()),
             None => request,
         }
     }

@@ -15,7 +15,7 @@ use crate::definition::UndefinedMode;
 ///
 /// let engine = Engine::open("no/such/workspace");
 /// let variables = json!({"task": "Paint the tower"});
-/// let request = Request::new("planning_task_decomposition").variables(&variables);
+/// let request = Request::new("planning_task_decomposition").with_variables(&variables);
 /// assert!(engine.render_blocking(&request)?.text().contains("Paint the tower"));
 /// # Ok::<(), hinagata::Error>(())
 /// ```
@@ -50,51 +50,51 @@ impl<'a> Request<'a> {
 
     /// Sets the variables from a JSON object; any other value has no effect.
     #[must_use]
-    pub fn variables(self, variables: &'a Value) -> Self {
+    pub fn with_variables(self, variables: &'a Value) -> Self {
         match variables {
-            Value::Object(map) => self.variable_map(map),
+            Value::Object(map) => self.with_variable_map(map),
             _ => self,
         }
     }
 
     /// Sets the variables.
     #[must_use]
-    pub fn variable_map(mut self, variables: &'a Map<String, Value>) -> Self {
+    pub fn with_variable_map(mut self, variables: &'a Map<String, Value>) -> Self {
         self.variables = variables;
         self
     }
 
     /// Sets the context.
     #[must_use]
-    pub fn context(mut self, context: &'a Context) -> Self {
+    pub fn with_context(mut self, context: &'a Context) -> Self {
         self.context = context;
         self
     }
 
     /// Sets how undefined variables behave.
     #[must_use]
-    pub fn undefined(mut self, mode: UndefinedMode) -> Self {
+    pub fn with_undefined(mut self, mode: UndefinedMode) -> Self {
         self.undefined = Some(mode);
         self
     }
 
     /// Skips the check against the declarations of the prompt: missing variables are undefined.
     #[must_use]
-    pub fn unchecked(mut self) -> Self {
+    pub fn without_checks(mut self) -> Self {
         self.unchecked = true;
         self
     }
 
     /// Sets a handle that stops the render: templates, hooks and tools.
     #[must_use]
-    pub fn cancel(mut self, cancel: Cancel) -> Self {
+    pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
         self
     }
 
     /// Sets the deadline: a hook that has no free process by then, or still runs, fails with an error that says so.
     #[must_use]
-    pub fn deadline(mut self, deadline: Instant) -> Self {
+    pub fn with_deadline(mut self, deadline: Instant) -> Self {
         self.deadline = Some(deadline);
         self
     }

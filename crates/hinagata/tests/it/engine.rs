@@ -98,7 +98,7 @@ fn a_render_goes_on_with_the_state_it_started_on() {
     let place = workspace(&[(&prompt("p", "template.md"), "old {{ slow() }}{% include which %}")]);
     write(place.path(), &format!("{SHARED}/partials/w.md"), "part");
     let tools = Arc::new(FakeTools::new(&[("slow", true)]));
-    let engine = Engine::builder(place.path()).tools(tools.clone()).open();
+    let engine = Engine::builder(place.path()).with_tools(tools.clone()).open();
     let (root, again) = (place.path().to_owned(), engine.clone());
     *tools.0.on_call.lock().expect("is not poisoned") = Some(Box::new(move || {
         write(&root, &prompt("p", "template.md"), "new");
@@ -187,7 +187,7 @@ fn tools_are_functions_of_both_languages() {
         ),
     ]);
     let tools = Arc::new(FakeTools::new(&[("named", true), ("plain", true), ("list", true)]));
-    let engine = Engine::builder(place.path()).tools(tools.clone()).open();
+    let engine = Engine::builder(place.path()).with_tools(tools.clone()).open();
     assert_eq!(text(&engine, "j", &json!({})).expect("renders"), r#"named{"q":"a","n":2} plain[1] <1><2>"#);
     assert_eq!(text(&engine, "g", &json!({})).expect("renders"), r#"named{"q":"a"} <1><2>"#);
     assert_eq!(text(&engine, "m", &json!({})).expect("renders"), "plain[1]\n\nplain[2]");
@@ -200,7 +200,7 @@ fn tools_that_are_not_pure_are_called_in_order_and_once_each_time() {
         "{{ b(1) }}{{ a(2) }}{{ b(1) }}{{ pure(1) }}{{ pure(1) }}",
     )]);
     let tools = Arc::new(FakeTools::new(&[("a", false), ("b", false), ("pure", true)]));
-    let engine = Engine::builder(place.path()).tools(tools.clone()).open();
+    let engine = Engine::builder(place.path()).with_tools(tools.clone()).open();
     text(&engine, "p", &json!({})).expect("renders");
     let called = tools.called();
     let ordered: Vec<_> = called.iter().filter(|call| !call.starts_with("pure")).cloned().collect();
@@ -215,7 +215,7 @@ fn equal_calls_of_several_messages_are_one() {
         "messages:\n  - {role: user, content: \"{{ pure(1) }}\"}\n  - {role: user, content: \"{{ pure(1) }}{% if pure(1) %}{{ pure(2) }}{% endif %}\"}\n",
     )]);
     let tools = Arc::new(FakeTools::new(&[("pure", true)]));
-    let engine = Engine::builder(place.path()).tools(tools.clone()).open();
+    let engine = Engine::builder(place.path()).with_tools(tools.clone()).open();
     assert_eq!(text(&engine, "m", &json!({})).expect("renders"), "pure[1]\n\npure[1]pure[2]");
     assert_eq!(tools.called(), ["pure[1]", "pure[2]"]);
 }
@@ -230,7 +230,8 @@ fn tools_are_found_by_module_and_name_unless_a_variable_has_the_name() {
         (&prompt("shown", "template.md"), "{{ tools }} {{ tools.test_tools is callable }}"),
         (&prompt("listed", "template.md"), "{{ tools | join }}{{ named }}"),
     ]);
-    let engine = Engine::builder(place.path()).tools(Arc::new(FakeTools::new(&[("named", true)]))).open();
+    let engine =
+        Engine::builder(place.path()).with_tools(Arc::new(FakeTools::new(&[("named", true)]))).open();
     assert_eq!(text(&engine, "p", &json!({})).expect("renders"), r#"named{"q":"a"}"#);
     assert_eq!(text(&engine, "strict", &json!({})).expect("renders"), r#"named{"q":"a"}"#);
     assert_eq!(text(&engine, "shown", &json!({})).expect("renders"), "<functions of tools> False");
@@ -248,7 +249,7 @@ fn a_failed_call_gives_the_value_that_the_tool_has_for_it_and_warns() {
         (&prompt("lenient", "template.md"), "---\non_error: default\n---\n{{ must().text }}"),
     ]);
     let tools = Arc::new(FakeTools::new(&[("fails", true), ("must", true)]));
-    let engine = Engine::builder(place.path()).tools(tools).open();
+    let engine = Engine::builder(place.path()).with_tools(tools).open();
     let rendered = engine.explain_blocking(&Request::new("p")).expect("renders");
     assert_eq!(rendered.text(), "none");
     let [warning] = rendered.warnings.as_slice() else { panic!("{:?}", rendered.warnings) };
@@ -285,7 +286,7 @@ fn shared_variables_are_seen_where_they_are_declared_or_under_environs() {
     let place = workspace(&[(&prompt("p", "template.md"), template)]);
     let environs = json!({"org": {"team": "Lamp", "size": 5}, "other": 1});
     let store = StoreSnapshot { tree: Arc::new(environs), ..StoreSnapshot::default() };
-    let engine = Engine::builder(place.path()).store(Arc::new(FakeStore(store))).open();
+    let engine = Engine::builder(place.path()).with_store(Arc::new(FakeStore(store))).open();
     assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "Lamp nowhere 5[]");
     assert_eq!(text(&engine, "p", &json!({"team": "Mine"})).expect("renders"), "Mine nowhere 5[]");
     assert_eq!(text(&Engine::open(place.path()), "p", &json!({})).expect("renders"), "none nowhere []");
@@ -338,7 +339,7 @@ fn what_cannot_be_read_of_the_store_is_told_where_it_is_needed() {
         (&prompt("reads", "template.md"), "{{ environs.mine }}"),
         (&prompt("plain", "template.md"), "x"),
     ]);
-    let engine = Engine::builder(place.path()).store(Arc::new(FakeStore(store))).open();
+    let engine = Engine::builder(place.path()).with_store(Arc::new(FakeStore(store))).open();
     let told = |engine: &Engine, name: &str| {
         let rendered = engine.render_blocking(&Request::new(name)).expect("renders");
         rendered.warnings.into_iter().map(|warning| warning.about).collect::<Vec<_>>()
@@ -382,7 +383,7 @@ impl Hooks for FakeHooks {
 
 fn with_hooks(root: &Path, answer: fn(&HookJob<'_>) -> Result<Value>) -> Engine {
     let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
-    Engine::builder(root).approvals(approvals).hooks(Arc::new(FakeHooks(answer))).open()
+    Engine::builder(root).with_approvals(approvals).with_hooks(Arc::new(FakeHooks(answer))).open()
 }
 
 const HOOKED: &str = "METADATA = {}\nPERMISSIONS = {'session_state': True, 'http_request': False}\nTEMPLATE = '{{ a }}-{{ b }}'\ndef pre_render(variables, context):\n    pass\ndef post_render(text, variables, context):\n    pass\n";
@@ -465,8 +466,9 @@ fn what_widens_power_needs_a_trusted_workspace() {
     let place = workspace(&[(&prompt("p", "prompt.py"), source)]);
     let hooks =
         |job: &HookJob<'_>| Ok(json!({"got": job.permissions.join("+"), "not_got": job.withheld.join("+")}));
-    let open =
-        |trusted| Engine::builder(place.path()).trusted(trusted).hooks(Arc::new(FakeHooks(hooks))).open();
+    let open = |trusted| {
+        Engine::builder(place.path()).with_trust(trusted).with_hooks(Arc::new(FakeHooks(hooks))).open()
+    };
     assert_eq!(text(&open(true), "p", &json!({})).expect("renders"), "http_request+read_file+subprocess ");
     let rendered = open(false).render_blocking(&Request::new("p")).expect("renders");
     assert_eq!(rendered.text(), "read_file http_request+subprocess");
@@ -662,7 +664,7 @@ fn a_choice_is_recorded_and_counts_at_once() {
         ("user_data/packs/kit/prompts/p/template.md", "the kit's"),
     ]);
     let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
-    let engine = Engine::builder(place.path()).approvals(approvals).clock(Arc::new(At(0))).open();
+    let engine = Engine::builder(place.path()).with_approvals(approvals).with_clock(Arc::new(At(0))).open();
     assert_eq!(text(&engine, "p", &json!({})).expect_err("is a conflict").code(), Code::Conflict);
     engine.set_resolution("P", "user_data/packs/kit/prompts/p").expect("is recorded");
     assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "the kit's");

@@ -45,7 +45,7 @@ impl Hooks for FakeHooks {
 fn engine(root: &Path, answer: impl Fn(&HookJob<'_>) -> Result<Value> + Send + Sync + 'static) -> Engine {
     let approvals: Approvals =
         [("kit", Approval::Approved), ("slow", Approval::Approved)].into_iter().collect();
-    Engine::builder(root).approvals(approvals).hooks(Arc::new(FakeHooks(Box::new(answer)))).open()
+    Engine::builder(root).with_approvals(approvals).with_hooks(Arc::new(FakeHooks(Box::new(answer)))).open()
 }
 
 fn changed(job: &HookJob<'_>, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Value> {
@@ -137,8 +137,8 @@ fn a_provider_runs_with_the_permissions_that_its_pack_declares() {
         }));
         let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
         let options = EngineOptions { trusted: true, ..EngineOptions::default() };
-        let engine = Engine::builder(place.path()).approvals(approvals).options(options);
-        let engine = engine.hooks(Arc::new(hooks)).open();
+        let engine = Engine::builder(place.path()).with_approvals(approvals).with_options(options);
+        let engine = engine.with_hooks(Arc::new(hooks)).open();
         assert_eq!(engine.render_blocking(&Request::new("uses")).expect("renders").text(), "main");
         assert_eq!(permissions.recv().expect("the provider ran"), expected.join(" "));
     }
@@ -181,7 +181,8 @@ fn a_provider_runs_once_for_hooks_templates_and_dynamic_includes() {
     }
     let hooks = Arc::new(Asking(Mutex::new(0)));
     let approvals: Approvals = [("kit", Approval::Approved)].into_iter().collect();
-    let engine = Engine::builder(place.path()).approvals(approvals).hooks(Arc::clone(&hooks) as _).open();
+    let engine =
+        Engine::builder(place.path()).with_approvals(approvals).with_hooks(Arc::clone(&hooks) as _).open();
     let variables = json!({"x": "uses/template.md"});
     let rendered = engine.render_blocking(&Request::new("dyn").with_variables(&variables)).expect("renders");
     assert_eq!((rendered.text().as_str(), *hooks.0.lock().expect("works")), ("main", 1));
@@ -329,7 +330,7 @@ fn a_cancelled_render_drops_the_hook_that_it_waits_for() {
     let source = format!("TEMPLATE = 'x'\n{PRE}");
     let place = workspace(&[(&prompt("p", "prompt.py"), &source)]);
     let (sender, told) = mpsc::channel();
-    let engine = Engine::builder(place.path()).hooks(Arc::new(Hanging(sender))).open();
+    let engine = Engine::builder(place.path()).with_hooks(Arc::new(Hanging(sender))).open();
     for explain in [false, true] {
         let (cancel, engine) = (Cancel::default(), engine.clone());
         let handle = cancel.clone();
@@ -359,7 +360,7 @@ fn problem(place: &Path, path: &'static str) -> String {
             })
         }
     }
-    let engine = Engine::builder(place).hooks(Arc::new(Reading(path))).open();
+    let engine = Engine::builder(place).with_hooks(Arc::new(Reading(path))).open();
     let context =
         Context { workspace_path: place.join("work").to_str().map(str::to_owned), ..Context::default() };
     engine.render_blocking(&Request::new("p").with_context(&context)).expect("renders").into_text()

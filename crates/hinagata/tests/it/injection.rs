@@ -160,7 +160,7 @@ proptest! {
         let engine = &PLACE.1;
         let given = [0, 1, 2, 3].map(|index| strings[index].as_str());
         for (form, _, _) in FORMS {
-            let render = |variables: &Value| engine.render_blocking(&Request::new(form).variables(variables));
+            let render = |variables: &Value| engine.render_blocking(&Request::new(form).with_variables(variables));
             let plain = render(&data(PLAIN)).expect("renders plain data");
             let (roles, texts) = taken_apart(&plain.body);
             let hostile = render(&data(given));

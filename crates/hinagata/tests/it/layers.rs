@@ -40,11 +40,11 @@ impl Hooks for FixedHooks {
 }
 
 fn with_hooks(root: &Path, returned: Value) -> Engine {
-    Engine::builder(root).hooks(Arc::new(FixedHooks(returned))).open()
+    Engine::builder(root).with_hooks(Arc::new(FixedHooks(returned))).open()
 }
 
 fn traced(engine: &Engine, prompt: &str, variables: &Value, name: &str) -> (String, TracedVariable) {
-    let rendered = engine.explain_blocking(&Request::new(prompt).variables(variables)).expect("renders");
+    let rendered = engine.explain_blocking(&Request::new(prompt).with_variables(variables)).expect("renders");
     let text = rendered.text();
     let trace = rendered.trace.expect("is requested");
     (text, trace.variables.into_iter().find(|variable| variable.name == name).expect("is read"))
@@ -65,8 +65,9 @@ fn a_variable_that_pre_render_leaves_out_is_not_proposed() {
     let place = workspace(&[("p/prompt.py", &source)]);
     let engine = with_hooks(place.path(), json!({"b": 1}));
     let variables = json!({"color": "red"});
-    let request =
-        Request::new("p").variables(&variables).undefined(hinagata::definition::UndefinedMode::Error);
+    let request = Request::new("p")
+        .with_variables(&variables)
+        .with_undefined(hinagata::definition::UndefinedMode::Error);
     let error = engine.render_blocking(&request).expect_err("colour is undefined");
     assert_eq!((error.code(), error.near().is_empty()), (Code::RenderUndefined, true), "{error:?}");
 }
@@ -123,9 +124,10 @@ fn a_shared_variable_beats_the_system_variable_of_its_name_in_a_prompt_of_the_st
     let document =
         json!({"prompt": "{{.os}}", "parameters": [{"name": "os", "type": "string", "source": "system"}]});
     let snapshot = StoreSnapshot::default()
-        .with(StoreKind::Template, stored("t", document))
-        .with(StoreKind::Environ, stored("os", json!("shared")));
-    let engine = Engine::builder("no/such/workspace").store(Arc::new(FixedStore(Arc::new(snapshot)))).open();
+        .with_documents(StoreKind::Template, stored("t", document))
+        .with_documents(StoreKind::Environ, stored("os", json!("shared")));
+    let engine =
+        Engine::builder("no/such/workspace").with_store(Arc::new(FixedStore(Arc::new(snapshot)))).open();
     let (text, os) = traced(&engine, "t", &json!({}), "os");
     assert_eq!((text.as_str(), os.layer, os.value), ("shared", Some(Layer::Environ), Some(json!("shared"))));
     assert_eq!((os.lost.len(), os.lost[0].layer), (1, Layer::System));

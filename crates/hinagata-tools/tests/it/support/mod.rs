@@ -41,11 +41,11 @@ impl Place {
         let directory = tempfile::tempdir().expect("a temporary directory");
         let stored = |(id, document): &(&str, Value)| ((*id).into(), Stored::new(*id, document.clone()));
         let tools_of_store = documents.iter().map(stored).collect();
-        let snapshot = StoreSnapshot::default().with(StoreKind::Tool, tools_of_store);
+        let snapshot = StoreSnapshot::default().with_documents(StoreKind::Tool, tools_of_store);
         let engine = Engine::builder(directory.path())
-            .options(options)
-            .store(Arc::new(Documents(Arc::new(snapshot))))
-            .tools(Arc::new(tools))
+            .with_options(options)
+            .with_store(Arc::new(Documents(Arc::new(snapshot))))
+            .with_tools(Arc::new(tools))
             .open();
         Self { engine, directory }
     }
