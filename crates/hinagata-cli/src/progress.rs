@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata::settings::grouped;
+use hinagata::settings::group_digits;
 use hinagata_context::Progress;
 #[cfg(feature = "llm")]
 use hinagata_process::Step;
@@ -43,8 +43,8 @@ impl Bar {
     #[cfg(feature = "llm")]
     pub(crate) fn show_call(&self, step: Step, begins: bool) {
         self.draw(begins, || {
-            let (bar, number) = (bar(step.number, step.total), grouped(step.number as u64 + 1));
-            format!("{} [{bar}] call {number} of {}", step.phase.name(), grouped(step.total as u64))
+            let (bar, number) = (bar(step.number, step.total), group_digits(step.number as u64 + 1));
+            format!("{} [{bar}] call {number} of {}", step.phase.name(), group_digits(step.total as u64))
         });
     }
 
@@ -75,10 +75,10 @@ impl Drop for Bar {
 
 fn packing_line(progress: Progress) -> String {
     match progress {
-        Progress::Found(files) => format!("looking for files: {}", grouped(files as u64)),
+        Progress::Found(files) => format!("looking for files: {}", group_digits(files as u64)),
         Progress::Done(done, of) => {
             let bar = bar(done, of);
-            format!("packing [{bar}] {} of {} files", grouped(done as u64), grouped(of as u64))
+            format!("packing [{bar}] {} of {} files", group_digits(done as u64), group_digits(of as u64))
         }
     }
 }

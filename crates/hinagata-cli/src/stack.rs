@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use hinagata::settings::grouped;
+use hinagata::settings::group_digits;
 use hinagata_value::Limits;
 
 use crate::failure::Failure;
@@ -19,7 +19,7 @@ pub(crate) fn run_with_stack<T: Send>(
     thread::scope(|scope| {
         let thread =
             thread::Builder::new().stack_size(size).spawn_scoped(scope, render).map_err(|error| {
-                Failure::usage(format!("cannot make a stack of {} bytes: {error}", grouped(size as u64)))
+                Failure::usage(format!("cannot make a stack of {} bytes: {error}", group_digits(size as u64)))
                     .with_hint("lower the limit `stack`")
             })?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))

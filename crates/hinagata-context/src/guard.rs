@@ -63,7 +63,7 @@ impl Guard {
 
     /// Why what stands in a file may not enter a text.
     pub(crate) fn refuses_content(&self, content: &[u8]) -> Option<Refusal> {
-        let rule = self.rules.secrets.then(|| Secrets::shipped().in_content(content)).flatten()?;
+        let rule = self.rules.secrets.then(|| Secrets::built_in().in_content(content)).flatten()?;
         Some((Reason::Secret, rule.to_owned()))
     }
 
@@ -83,7 +83,7 @@ impl Guard {
             return None;
         }
         let inner = path.strip_prefix(&self.real).or_else(|_| path.strip_prefix(&self.written));
-        Secrets::shipped().in_name(&shown(inner.unwrap_or(path)))
+        Secrets::built_in().in_name(&shown(inner.unwrap_or(path)))
     }
 
     /// The path as people know it: from the wall, where it lies within.

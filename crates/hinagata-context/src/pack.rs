@@ -177,7 +177,7 @@ impl<'p> Packer<'p> {
         let (mut done, mut taken) = (0, 0);
         let reader = Reader {
             base,
-            secrets: self.options.rules.secrets.then(Secrets::shipped),
+            secrets: self.options.rules.secrets.then(Secrets::built_in),
             tokens: &self.options.tokens,
             frame: self.options.frame,
             threads: self.threads,
@@ -281,7 +281,7 @@ impl<'p> Packer<'p> {
             return Ok(Vec::new());
         }
         let selected = self.select(&self.options.include, &self.options.exclude, &self.base)?;
-        let secrets = self.options.rules.secrets.then(Secrets::shipped);
+        let secrets = self.options.rules.secrets.then(Secrets::built_in);
         let is_secret = |path: &str| secrets.is_some_and(|secrets| secrets.in_name(path).is_some());
         Ok(selected.files.into_iter().map(|found| found.path).filter(|path| !is_secret(path)).collect())
     }

@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_are_those_of_the_standard_and_survive_their_text() {
+    fn digests_match_the_standard_and_round_trip() {
         let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(Digest::sha256(b"").to_string(), empty);
         let mut digester = Sha256Digester::default();
@@ -110,8 +110,8 @@ mod tests {
             (text.parse(), Digest::sha256(b"abc").to_string().as_str()),
             (Ok(Digest::sha256(b"abc")), text)
         );
-        for wrong in ["", "e3", &empty[1..], &format!("{empty}00"), &empty.replace('e', "g"), "é"] {
-            assert_eq!(wrong.parse::<Digest>(), Err(InvalidDigest), "{wrong}");
+        for invalid in ["", "e3", &empty[1..], &format!("{empty}00"), &empty.replace('e', "g"), "é"] {
+            assert_eq!(invalid.parse::<Digest>(), Err(InvalidDigest), "{invalid}");
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn parse(file: &str, text: &str) -> Result<Node, SyntaxProblem> {
 
 fn json_node(value: &ast::Value<'_>, cursor: &mut Cursor<'_>) -> Result<Node, (String, usize)> {
     let start = value.range().start;
-    let at = cursor.at(start);
+    let at = cursor.line_column_at(start);
     let data = match value {
         ast::Value::NullKeyword(_) => Data::Null,
         ast::Value::BooleanLit(literal) => Data::Bool(literal.value),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Longest line that an excerpt shows, in characters.
-const EXCERPT: usize = 200;
+const MAX_EXCERPT: usize = 200;
 
 /// A place in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,30 +76,30 @@ impl LineColumn {
 pub struct Cursor<'a> {
     text: &'a str,
     offset: usize,
-    at: LineColumn,
+    current: LineColumn,
 }
 
 impl<'a> Cursor<'a> {
     /// A cursor at the start of `text`.
     pub fn new(text: &'a str) -> Self {
-        Self { text, offset: 0, at: LineColumn { line: 1, column: 1 } }
+        Self { text, offset: 0, current: LineColumn { line: 1, column: 1 } }
     }
 
     /// Where byte `offset` stands; cheap when offsets do not go back.
-    pub fn at(&mut self, offset: usize) -> LineColumn {
+    pub fn line_column_at(&mut self, offset: usize) -> LineColumn {
         let offset = offset.min(self.text.len());
         if offset < self.offset {
             *self = Self::new(self.text);
         }
         for &byte in &self.text.as_bytes()[self.offset..offset] {
             if byte == b'\n' {
-                self.at = LineColumn { line: self.at.line.saturating_add(1), column: 1 };
+                self.current = LineColumn { line: self.current.line.saturating_add(1), column: 1 };
             } else if byte & 0xc0 != 0x80 {
-                self.at.column = self.at.column.saturating_add(1);
+                self.current.column = self.current.column.saturating_add(1);
             }
         }
         self.offset = offset;
-        self.at
+        self.current
     }
 }
 
@@ -108,7 +108,7 @@ pub type SyntaxProblem = (String, Option<Place>);
 
 fn excerpt(text: &str, line: u32) -> Option<String> {
     let line = text.lines().nth(line.checked_sub(1)? as usize)?;
-    Some(line.chars().take(EXCERPT).collect())
+    Some(line.chars().take(MAX_EXCERPT).collect())
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
         let text = "a灯\nb\n\n台c";
         let mut cursor = Cursor::new(text);
         for (offset, _) in text.char_indices().chain([(1, 'x'), (text.len(), 'x')]) {
-            assert_eq!(cursor.at(offset), LineColumn::at_offset(text, offset), "{offset}");
+            assert_eq!(cursor.line_column_at(offset), LineColumn::at_offset(text, offset), "{offset}");
         }
     }
 

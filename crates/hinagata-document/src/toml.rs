@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_is_no_toml_is_told_with_its_place() {
+    fn every_syntax_error_is_reported_with_its_place() {
         let problems = parse("t.toml", "a = \nb = 1\nc = = 2\n").expect_err("is no TOML");
         let lines: Vec<_> = problems.iter().filter_map(|(_, place)| Some(place.as_ref()?.line)).collect();
         assert!(lines.contains(&1) && lines.contains(&3), "{problems:?}");

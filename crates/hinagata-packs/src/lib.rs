@@ -11,7 +11,7 @@
 //! use hinagata_workspace::StateDir;
 //!
 //! let catalog = Catalog::open(CatalogOptions::new("no/such/workspace"));
-//! let packs = Packs::new(&catalog, &StateDir::at("no/such/state"));
+//! let packs = Packs::new(&catalog, &StateDir::from_path("no/such/state"));
 //! assert!(packs.list().is_empty());
 //! ```
 

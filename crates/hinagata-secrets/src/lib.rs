@@ -6,7 +6,7 @@
 //! ```
 //! use hinagata_secrets::Secrets;
 //!
-//! let rules = Secrets::shipped();
+//! let rules = Secrets::built_in();
 //! assert_eq!(rules.in_name("conf/.env"), Some("environment-file"));
 //! assert_eq!(rules.in_name("conf/.env.example"), None);
 //! let key = b"-----BEGIN PRIVATE KEY-----\nePpX6N1NF2XV54wca+7E56w8ZniqT3Ul4ffqkOkgWrdioyq+KvCiSGuPJ6sG9AHE";
@@ -21,8 +21,9 @@ use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
 /// The rules that are shipped.
-static RULES: LazyLock<Secrets> =
-    LazyLock::new(|| Secrets::read(include_str!("secrets.toml")).expect("a test reads the shipped rules"));
+static RULES: LazyLock<Secrets> = LazyLock::new(|| {
+    Secrets::parse_rules(include_str!("secrets.toml")).expect("a test reads the shipped rules")
+});
 
 /// Rules that find secrets.
 #[derive(Debug)]
@@ -30,10 +31,10 @@ pub struct Secrets {
     contents: Vec<(String, Regex)>,
     keywords: AhoCorasick,
     /// The rules to try where each keyword was found.
-    tries: Vec<Vec<usize>>,
+    rules_by_keyword: Vec<Vec<usize>>,
     names: Vec<NameRule>,
     /// All of `names` at once: nearly no file has such a name.
-    any: NameRule,
+    any_name: NameRule,
 }
 
 #[derive(Debug)]
@@ -79,21 +80,22 @@ struct Name {
 impl Secrets {
     /// The rules that are shipped.
     #[must_use]
-    pub fn shipped() -> &'static Self {
+    pub fn built_in() -> &'static Self {
         &RULES
     }
 
-    fn read(text: &str) -> Result<Self, Box<dyn std::error::Error>> {
+    fn parse_rules(text: &str) -> Result<Self, Box<dyn std::error::Error>> {
         let file: File = toml::from_str(text)?;
-        let contents = file.content.iter().map(|rule| Ok((rule.name.clone(), pattern(&rule.pattern)?)));
+        let contents =
+            file.content.iter().map(|rule| Ok((rule.name.clone(), compile_pattern(&rule.pattern)?)));
         let contents = contents.collect::<Result<_, regex::Error>>()?;
-        let (keywords, tries) = keywords(&file.content);
+        let (keywords, rules_by_keyword) = collect_keywords(&file.content);
         let keywords = AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(keywords)?;
         let names = file.name.iter().map(|rule| NameRule::new(&rule.name, &rule.files, &rule.unless));
         let names = names.collect::<Result<_, _>>()?;
         let all: Vec<String> = file.name.iter().flat_map(|rule| rule.files.clone()).collect();
-        let any = NameRule::new("any", &all, &[])?;
-        Ok(Self { contents, keywords, tries, names, any })
+        let any_name = NameRule::new("any", &all, &[])?;
+        Ok(Self { contents, keywords, rules_by_keyword, names, any_name })
     }
 
     /// The rule that finds a secret in `content`.
@@ -106,7 +108,7 @@ impl Secrets {
             self.keywords.find(aho_corasick::Input::new(content).span(from..content.len()))
         {
             from = found.start() + 1;
-            for &rule in &self.tries[found.pattern().as_usize()] {
+            for &rule in &self.rules_by_keyword[found.pattern().as_usize()] {
                 if tried.contains(&rule) {
                     continue;
                 }
@@ -124,7 +126,7 @@ impl Secrets {
     #[must_use]
     pub fn in_name(&self, path: &str) -> Option<&str> {
         let name = path.rsplit('/').next().unwrap_or_default();
-        if !self.any.is_match(path, name) {
+        if !self.any_name.is_match(path, name) {
             return None;
         }
         self.names.iter().find(|rule| rule.is_match(path, name)).map(|rule| rule.name.as_str())
@@ -134,7 +136,12 @@ impl Secrets {
 impl NameRule {
     fn new(name: &str, files: &[String], unless: &[String]) -> Result<Self, globset::Error> {
         let (paths, files): (Vec<&String>, Vec<&String>) = files.iter().partition(|file| file.contains('/'));
-        Ok(Self { name: name.to_owned(), files: globs(files)?, paths: globs(paths)?, unless: globs(unless)? })
+        Ok(Self {
+            name: name.to_owned(),
+            files: compile_globs(files)?,
+            paths: compile_globs(paths)?,
+            unless: compile_globs(unless)?,
+        })
     }
 
     fn is_match(&self, path: &str, name: &str) -> bool {
@@ -143,7 +150,7 @@ impl NameRule {
 }
 
 /// A set of patterns whose wildcards stay within a directory.
-fn globs<'p>(patterns: impl IntoIterator<Item = &'p String>) -> Result<GlobSet, globset::Error> {
+fn compile_globs<'p>(patterns: impl IntoIterator<Item = &'p String>) -> Result<GlobSet, globset::Error> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
         set.add(GlobBuilder::new(pattern).literal_separator(true).build()?);
@@ -152,12 +159,12 @@ fn globs<'p>(patterns: impl IntoIterator<Item = &'p String>) -> Result<GlobSet, 
 }
 
 /// Bytes, not characters: a file is searched before it is decoded.
-fn pattern(text: &str) -> Result<Regex, regex::Error> {
+fn compile_pattern(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).unicode(false).build()
 }
 
 /// The keywords of all rules, none of which starts with another one, and the rules to try at each.
-fn keywords(rules: &[Content]) -> (Vec<&str>, Vec<Vec<usize>>) {
+fn collect_keywords(rules: &[Content]) -> (Vec<&str>, Vec<Vec<usize>>) {
     let mut shortest: Vec<&str> = Vec::new();
     for rule in rules {
         for word in &rule.keywords {
@@ -167,12 +174,12 @@ fn keywords(rules: &[Content]) -> (Vec<&str>, Vec<Vec<usize>>) {
             }
         }
     }
-    let tries = |keyword: &&str| {
+    let rules_by_keyword = |keyword: &&str| {
         let has = |rule: &Content| rule.keywords.iter().any(|word| word.starts_with(keyword));
         rules.iter().enumerate().filter(|(_, rule)| has(rule)).map(|(place, _)| place).collect()
     };
-    let tries = shortest.iter().map(tries).collect();
-    (shortest, tries)
+    let rules_by_keyword = shortest.iter().map(rules_by_keyword).collect();
+    (shortest, rules_by_keyword)
 }
 
 #[cfg(test)]
@@ -235,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_searched_too() {
+    fn bytes_that_are_not_text_are_searched_too() {
         let example = &file().content[0].matches[0];
         let bytes = [b"\xff\xfe\n".as_slice(), example.as_bytes(), b"\n\xff"].concat();
         assert_eq!(RULES.in_content(&bytes), Some(file().content[0].name.as_str()));

@@ -28,7 +28,7 @@ mod trust;
 pub mod watch;
 pub mod write;
 
-pub use directory::{Directory, LinkTarget, Listed, ReadFile, Refused, Stamp, decode_text};
+pub use directory::{Directory, DirectoryEntry, LinkTarget, ReadFile, Refused, Stamp, decode_text};
 pub use root::{ROOT_VARIABLE, RootFound, WorkspaceRoot};
 pub use settings::Settings;
 pub use state::StateDir;

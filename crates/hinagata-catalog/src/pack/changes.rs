@@ -72,6 +72,6 @@ pub(super) fn compare(
 
 /// The state of a file before it was read, when it has the approved content.
 fn approved_stamp(directory: &Directory, path: &str, approved: &Digest) -> Option<Stamp> {
-    let (bytes, stamp) = directory.bytes(path, PackLimits::DEFAULT.file).ok()??;
+    let (bytes, stamp) = directory.read_with_stamp(path, PackLimits::DEFAULT.file).ok()??;
     (Digest::sha256(&bytes) == *approved).then_some(stamp)
 }

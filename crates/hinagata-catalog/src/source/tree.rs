@@ -6,7 +6,7 @@
 use std::{any::Any, fmt, sync::Arc};
 
 use hinagata_document::{Digest, Result};
-use hinagata_workspace::{Directory, LinkTarget, Listed, Stamp, layout::PARTIALS, secret};
+use hinagata_workspace::{Directory, LinkTarget, DirectoryEntry, Stamp, layout::PARTIALS, secret};
 
 use super::builtin;
 
@@ -68,7 +68,7 @@ pub(crate) fn tree_as<T: FileTree>(tree: &dyn FileTree) -> Option<&T> {
 /// The names of the directories in `directory`, and those of links that cannot be followed.
 pub(crate) fn list_directories(directory: &Directory) -> Result<DirectoryNames> {
     let (mut names, mut left_out) = (Vec::new(), Vec::new());
-    for Listed { name, link, .. } in directory.list()?.into_iter().filter(|listed| listed.directory) {
+    for DirectoryEntry { name, link, .. } in directory.list()?.into_iter().filter(|listed| listed.directory) {
         match if link { directory.link_is_directory(&name) } else { Ok(true) } {
             Ok(true) => names.push(name),
             Ok(false) => {}

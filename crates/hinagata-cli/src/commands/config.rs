@@ -1,6 +1,6 @@
 //! `hina config`: the settings, and where each comes from.
 
-use hinagata::settings::{Origin, Resolved, setting, unknown_setting};
+use hinagata::settings::{Origin, ResolvedSetting, setting, unknown_setting};
 use hinagata_host::mask_password;
 use serde_json::{Value, json};
 
@@ -45,12 +45,12 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<(), Failure> {
-    let wanted = |found: &Resolved| !changed || found.origin != Origin::Default;
+    let wanted = |found: &ResolvedSetting| !changed || found.origin != Origin::Default;
     let all = workspace.host.settings.iter().filter(|(_, found)| wanted(found));
     match Format::from_globals(globals) {
         Format::Text => {
-            let row = |(name, found): (&str, &Resolved)| {
-                let value = mask_password(&found.setting.kind.text(&found.value));
+            let row = |(name, found): (&str, &ResolvedSetting)| {
+                let value = mask_password(&found.setting.kind.format_value(&found.value));
                 vec![name.to_owned(), value, found.origin.to_string()]
             };
             output::print_text(&output::format_table(
@@ -78,17 +78,17 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&described(found)),
         Format::Text => {
-            let text = |value: &Value| output::sanitize_text(&mask_password(&found.setting.kind.text(value)));
+            let text = |value: &Value| output::sanitize_text(&mask_password(&found.setting.kind.format_value(value)));
             let mut rows = vec![vec![text(&found.value), found.origin.to_string()]];
             rows.extend(
-                found.lost.iter().map(|(value, origin)| vec![text(value), format!("{origin} (lost)")]),
+                found.overridden.iter().map(|(value, origin)| vec![text(value), format!("{origin} (lost)")]),
             );
             output::print_text(&format!("{}\n\n{}", found.setting.meaning, output::align_columns(&rows)))
         }
     }
 }
 
-fn described(found: &Resolved) -> Value {
+fn described(found: &ResolvedSetting) -> Value {
     let layer = |value: &Value, origin: &Origin| {
         json!({
             "value": value.as_str().map_or_else(|| value.clone(), |text| mask_password(text).into()),
@@ -99,7 +99,7 @@ fn described(found: &Resolved) -> Value {
     let mut all = layer(&found.value, &found.origin);
     all["meaning"] = found.setting.meaning.into();
     all["default"] = found.setting.default_value();
-    all["lost"] = found.lost.iter().map(|(value, origin)| layer(value, origin)).collect();
+    all["lost"] = found.overridden.iter().map(|(value, origin)| layer(value, origin)).collect();
     all
 }
 

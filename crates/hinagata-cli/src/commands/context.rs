@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use hinagata::settings::grouped;
+use hinagata::settings::group_digits;
 use hinagata_agent::{Project, context_error};
 use hinagata_context::{ContextOptions, Entry, Error, Frame, PackedContext, Packer, Reason, Report};
 use serde_json::Value;
@@ -230,15 +230,15 @@ fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), F
 /// What people should know about a text that they do not see, with `advice` where something is not in it.
 fn summary(report: &Report, advice: &str) -> String {
     let files = report.entries.iter().filter(|entry| entry.is_taken()).count();
-    let mut text = format!("packed {}, {} bytes", pluralize(files, "file"), grouped(report.total_bytes));
+    let mut text = format!("packed {}, {} bytes", pluralize(files, "file"), group_digits(report.total_bytes));
     if let Some(tokens) = report.total_tokens {
         let about = if report.tokens_estimated == Some(true) { "about " } else { "" };
-        let _ = write!(text, ", {about}{} tokens", grouped(tokens as u64));
+        let _ = write!(text, ", {about}{} tokens", group_digits(tokens as u64));
     }
     let left: Vec<String> = Reason::ALL
         .iter()
         .filter(|reason| report.count(**reason) > 0)
-        .map(|reason| format!("{} {}", grouped(report.count(*reason) as u64), reason.as_str()))
+        .map(|reason| format!("{} {}", group_digits(report.count(*reason) as u64), reason.as_str()))
         .collect();
     if !left.is_empty() {
         let _ = write!(text, "; left out: {}{advice}", left.join(", "));
@@ -249,7 +249,7 @@ fn summary(report: &Report, advice: &str) -> String {
 
 fn pluralize(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
-    format!("{} {thing}{plural}", grouped(count as u64))
+    format!("{} {thing}{plural}", group_digits(count as u64))
 }
 
 fn print_report(report: &Report, reporter: &Reporter<'_>) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `hina explain`: why a prompt looks as it does.
 
-use hinagata::{Rendered, Trace, TracedTemplate, TracedUse, TracedVariable, settings::grouped};
+use hinagata::{Rendered, Trace, TracedTemplate, TracedUse, TracedVariable, settings::group_digits};
 use serde_json::Value;
 
 use super::render::print_warnings;
@@ -81,7 +81,7 @@ fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
     };
     let size = |size: &hinagata::Size| {
         let role = size.role.as_ref().map(|role| format!("{}: ", sanitize_text(role))).unwrap_or_default();
-        format!("{role}{} characters", grouped(size.characters as u64))
+        format!("{role}{} characters", group_digits(size.characters as u64))
     };
     let times = &trace.times;
     let mut rows = vec![("source", format!("{}{why}", workspace.display_path(&chosen.source)))];

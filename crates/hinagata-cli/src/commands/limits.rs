@@ -1,6 +1,6 @@
 //! `hina limits`: what a render may use.
 
-use hinagata::settings::Resolved;
+use hinagata::settings::ResolvedSetting;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -36,11 +36,11 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     }
 }
 
-fn table(limits: &[(&str, &Resolved)]) -> String {
-    let text = |found: &Resolved| found.setting.kind.text(&found.value);
+fn table(limits: &[(&str, &ResolvedSetting)]) -> String {
+    let text = |found: &ResolvedSetting| found.setting.kind.format_value(&found.value);
     let names = limits.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
     let amounts = limits.iter().map(|(_, found)| text(found).len()).max().unwrap_or_default();
-    let row = |(name, found): &(&str, &Resolved)| {
+    let row = |(name, found): &(&str, &ResolvedSetting)| {
         format!("{name:names$}  {:>amounts$}  {}\n", text(found), found.setting.meaning)
     };
     limits.iter().map(row).collect()

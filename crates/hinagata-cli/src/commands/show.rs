@@ -3,7 +3,7 @@
 use hinagata::{
     Diagnostic, RenderLimits,
     definition::{Body, Definition, Hook, Inherited, Message, ModuleBody, Origin, Parameter},
-    settings::grouped,
+    settings::group_digits,
 };
 
 use crate::{
@@ -134,7 +134,7 @@ fn hooks(definition: &Definition) -> String {
 }
 
 fn limits_text(limits: &RenderLimits) -> String {
-    format!("{} s of Python, {} characters", limits.max_execution_time, grouped(limits.max_output_size))
+    format!("{} s of Python, {} characters", limits.max_execution_time, group_digits(limits.max_output_size))
 }
 
 fn parameter(workspace: &Workspace, parameter: &Parameter) -> Vec<String> {

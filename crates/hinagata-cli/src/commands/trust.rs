@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use hinagata::{
     Diagnostic, StateDir, Trust,
-    settings::{Origin, Power, Resolved},
+    settings::{Origin, Power, ResolvedSetting},
 };
 use serde_json::json;
 
@@ -56,7 +56,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open_quietly(globals)?;
     let path = workspace.host.root.path.display().to_string();
     let settings = workspace.host.settings_if_trusted()?;
-    let privileged: Vec<(&str, &Resolved)> =
+    let privileged: Vec<(&str, &ResolvedSetting)> =
         settings.iter().filter(|(_, found)| is_privileged(found)).collect();
     let python = workspace.open_catalog().withheld_permissions();
     if !yes {
@@ -94,16 +94,16 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
 }
 
 /// Whether a setting comes from the workspace and counts only if that is trusted.
-fn is_privileged(found: &Resolved) -> bool {
+fn is_privileged(found: &ResolvedSetting) -> bool {
     matches!(found.origin, Origin::Workspace(_)) && found.setting.power != Power::Harmless
 }
 
-fn value_text(found: &Resolved) -> String {
-    output::sanitize_text(&found.setting.kind.text(&found.value))
+fn value_text(found: &ResolvedSetting) -> String {
+    output::sanitize_text(&found.setting.kind.format_value(&found.value))
 }
 
 /// What would come into force, for somebody who has to decide about it.
-fn page(path: &str, privileged: &[(&str, &Resolved)], python: &[Diagnostic]) -> String {
+fn page(path: &str, privileged: &[(&str, &ResolvedSetting)], python: &[Diagnostic]) -> String {
     let mut page = format!("If you trust {path}, this comes into force:\n\nSettings\n");
     let rows: Vec<_> = privileged.iter().map(|(name, found)| setting_row(name, found)).collect();
     match rows.is_empty() {
@@ -120,7 +120,7 @@ fn page(path: &str, privileged: &[(&str, &Resolved)], python: &[Diagnostic]) -> 
     page
 }
 
-fn setting_row(name: &str, found: &Resolved) -> Vec<String> {
+fn setting_row(name: &str, found: &ResolvedSetting) -> Vec<String> {
     let value = value_text(found);
     let meaning = consequence(name, &value).unwrap_or(found.setting.meaning);
     vec![format!("  {name}"), value, meaning.to_owned()]

@@ -50,26 +50,26 @@ impl<'a> Reader<'a, '_> {
         token.map_or(0, |token| token.start)
     }
 
-    fn take(&mut self, wanted: &str) -> bool {
-        let found = self.peek() == wanted
+    fn take(&mut self, expected: &str) -> bool {
+        let found = self.peek() == expected
             && self.tokens.get(self.at).is_some_and(|token| token.kind == Kind::Operator);
         self.at += usize::from(found);
         found
     }
 
-    fn computed<T>(&self) -> Result<T, LiteralError> {
+    fn computed_error<T>(&self) -> Result<T, LiteralError> {
         Err(LiteralError::Computed(self.offset()))
     }
 
     fn value(&mut self, depth: usize) -> Result<Node, LiteralError> {
-        let Some(&token) = self.tokens.get(self.at) else { return self.computed() };
+        let Some(&token) = self.tokens.get(self.at) else { return self.computed_error() };
         if depth > DEPTH {
             return Err(LiteralError::Invalid(
                 format!("more than {DEPTH} containers inside each other"),
                 token.start,
             ));
         }
-        let at = self.cursor.at(token.start);
+        let at = self.cursor.line_column_at(token.start);
         let data = match token.kind {
             Kind::String => Data::String(self.strings()?),
             Kind::Number => Data::Number(self.number(false)?),
@@ -80,7 +80,7 @@ impl<'a> Reader<'a, '_> {
                 "[" => Data::List(self.items("[", "]", depth)?.0),
                 "(" => return self.parentheses(at, depth),
                 "{" => self.braces(depth)?,
-                _ => return self.computed(),
+                _ => return self.computed_error(),
             },
         };
         Ok(Node::new(at, data))
@@ -91,7 +91,7 @@ impl<'a> Reader<'a, '_> {
             "True" => Data::Bool(true),
             "False" => Data::Bool(false),
             "None" => Data::Null,
-            _ => return self.computed(),
+            _ => return self.computed_error(),
         };
         self.at += 1;
         Ok(data)
@@ -101,7 +101,7 @@ impl<'a> Reader<'a, '_> {
     fn strings(&mut self) -> Result<String, LiteralError> {
         let mut result = String::new();
         while let Some(token) = self.tokens.get(self.at).filter(|token| token.kind == Kind::String) {
-            match strings::text(token.text(self.text)) {
+            match strings::decode_literal(token.text(self.text)) {
                 Ok(text) => result.push_str(&text),
                 Err(NotLiteral::Computed) => return Err(LiteralError::Computed(token.start)),
                 Err(NotLiteral::Invalid(message)) => {
@@ -117,13 +117,13 @@ impl<'a> Reader<'a, '_> {
         self.at += 1;
         match self.tokens.get(self.at) {
             Some(token) if token.kind == Kind::Number => Ok(Data::Number(self.number(negative)?)),
-            _ => self.computed(),
+            _ => self.computed_error(),
         }
     }
 
     fn number(&mut self, negative: bool) -> Result<Number, LiteralError> {
         let token = self.peek();
-        let number = number(token, negative).ok_or(LiteralError::Computed(self.offset()))?;
+        let number = parse_number(token, negative).ok_or(LiteralError::Computed(self.offset()))?;
         self.at += 1;
         Ok(number)
     }
@@ -146,7 +146,7 @@ impl<'a> Reader<'a, '_> {
             if self.take(",") {
                 commas = true;
             } else if self.peek() != close {
-                return self.computed();
+                return self.computed_error();
             }
         }
         Ok((items, commas))
@@ -168,11 +168,11 @@ impl<'a> Reader<'a, '_> {
         let mut places = std::collections::HashMap::new();
         while !self.take("}") {
             if self.tokens.get(self.at).is_none_or(|token| token.kind != Kind::String) {
-                return self.computed();
+                return self.computed_error();
             }
             let key = self.strings()?;
             if !self.take(":") {
-                return self.computed();
+                return self.computed_error();
             }
             let value = self.value(depth + 1)?;
             match places.get(&key) {
@@ -183,7 +183,7 @@ impl<'a> Reader<'a, '_> {
                 }
             }
             if !self.take(",") && self.peek() != "}" {
-                return self.computed();
+                return self.computed_error();
             }
         }
         Ok(Data::Map(entries))
@@ -191,7 +191,7 @@ impl<'a> Reader<'a, '_> {
 }
 
 /// The number that `token` spells, when it has a place in 64 bits.
-fn number(token: &str, negative: bool) -> Option<Number> {
+fn parse_number(token: &str, negative: bool) -> Option<Number> {
     let digits = token.replace('_', "").to_ascii_lowercase();
     let radix = match digits.get(..2) {
         Some("0x") => 16,
@@ -200,10 +200,10 @@ fn number(token: &str, negative: bool) -> Option<Number> {
         _ => 10,
     };
     if radix != 10 {
-        return integer(u64::from_str_radix(&digits[2..], radix).ok()?, negative);
+        return signed_integer(u64::from_str_radix(&digits[2..], radix).ok()?, negative);
     }
     if digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return integer(digits.parse().ok()?, negative);
+        return signed_integer(digits.parse().ok()?, negative);
     }
     if digits.bytes().any(|byte| !matches!(byte, b'0'..=b'9' | b'.' | b'e' | b'+' | b'-')) {
         return None;
@@ -212,7 +212,7 @@ fn number(token: &str, negative: bool) -> Option<Number> {
     Number::from_f64(if negative { -float } else { float })
 }
 
-fn integer(value: u64, negative: bool) -> Option<Number> {
+fn signed_integer(value: u64, negative: bool) -> Option<Number> {
     if !negative {
         return Some(value.into());
     }

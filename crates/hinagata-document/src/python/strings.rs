@@ -9,7 +9,7 @@ pub(super) enum NotLiteral {
 }
 
 /// The text of a string literal with its prefix and quotes.
-pub(super) fn text(literal: &str) -> Result<String, NotLiteral> {
+pub(super) fn decode_literal(literal: &str) -> Result<String, NotLiteral> {
     let quotes = literal.find(['"', '\'']).ok_or(NotLiteral::Computed)?;
     let (prefix, quoted) = literal.split_at(quotes);
     let prefix = prefix.to_ascii_lowercase();
@@ -32,14 +32,14 @@ fn unescape(text: &str) -> Result<String, NotLiteral> {
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         result.push_str(&rest[..at]);
-        rest = escape(&rest[at + 1..], &mut result)?;
+        rest = read_escape(&rest[at + 1..], &mut result)?;
     }
     result.push_str(rest);
     Ok(result)
 }
 
 /// Reads one escape after its backslash and returns what follows.
-fn escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, NotLiteral> {
+fn read_escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, NotLiteral> {
     let Some(character) = after.chars().next() else {
         result.push('\\');
         return Ok(after);
@@ -55,10 +55,10 @@ fn escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, NotLiteral
         'r' => '\r',
         't' => '\t',
         'v' => '\u{b}',
-        '0'..='7' => return octal(after, result),
-        'x' => return hexadecimal(rest, 2, result),
-        'u' => return hexadecimal(rest, 4, result),
-        'U' => return hexadecimal(rest, 8, result),
+        '0'..='7' => return read_octal(after, result),
+        'x' => return read_hexadecimal(rest, 2, result),
+        'u' => return read_hexadecimal(rest, 4, result),
+        'U' => return read_hexadecimal(rest, 8, result),
         // Names of characters are a table of their own.
         'N' => return Err(NotLiteral::Computed),
         // Python keeps the backslash before anything else.
@@ -71,14 +71,14 @@ fn escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, NotLiteral
     Ok(rest)
 }
 
-fn octal<'a>(text: &'a str, result: &mut String) -> Result<&'a str, NotLiteral> {
+fn read_octal<'a>(text: &'a str, result: &mut String) -> Result<&'a str, NotLiteral> {
     let length = text.bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
     let (digits, rest) = text.split_at(length);
     push_code(u32::from_str_radix(digits, 8).ok(), result)?;
     Ok(rest)
 }
 
-fn hexadecimal<'a>(text: &'a str, length: usize, result: &mut String) -> Result<&'a str, NotLiteral> {
+fn read_hexadecimal<'a>(text: &'a str, length: usize, result: &mut String) -> Result<&'a str, NotLiteral> {
     let digits = text.get(..length).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
     let digits = digits.ok_or(NotLiteral::Invalid("an escape has too few digits"))?;
     push_code(u32::from_str_radix(digits, 16).ok(), result)?;

@@ -285,13 +285,13 @@ impl Scanner<'_> {
     }
 
     fn close(&mut self, byte: u8) -> Result<(), Problem> {
-        let wanted = match byte {
+        let expected = match byte {
             b')' => b'(',
             b']' => b'[',
             _ => b'{',
         };
         match self.brackets.pop() {
-            Some((open, _)) if open == wanted => Ok(()),
+            Some((open, _)) if open == expected => Ok(()),
             _ => Err(self.problem(format!("`{}` closes nothing", char::from(byte)))),
         }
     }

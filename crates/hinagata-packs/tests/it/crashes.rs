@@ -226,7 +226,7 @@ fn what_may_not_be_written_is_told() {
         Ok(()) => Path::new("/proc/self").to_owned(),
         Err(_) => closed,
     };
-    let state = hinagata::StateDir::at(closed.join("state"));
+    let state = hinagata::StateDir::from_path(closed.join("state"));
     let mut packs = Packs::new(&workspace.catalog(), &state);
     for error in [
         packs.approve("p", None, now()).expect_err("cannot be written"),

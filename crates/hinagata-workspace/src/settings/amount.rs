@@ -1,7 +1,7 @@
 //! Amounts as people write and read them: counts, bytes and times with their units.
 
 /// A whole number; `_` may group its digits.
-pub(super) fn count(text: &str) -> Option<u64> {
+pub(super) fn parse_count(text: &str) -> Option<u64> {
     let digits = text.replace('_', "");
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -10,15 +10,15 @@ pub(super) fn count(text: &str) -> Option<u64> {
 }
 
 /// A number of bytes, plain or with a unit; at most what an allocation can have.
-pub(super) fn bytes(text: &str) -> Option<u64> {
+pub(super) fn parse_bytes(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 4] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
     let unit = UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?.trim_end(), *unit)));
     let (digits, unit) = unit.unwrap_or((text, 1));
-    count(digits)?.checked_mul(unit).filter(|amount| isize::try_from(*amount).is_ok())
+    parse_count(digits)?.checked_mul(unit).filter(|amount| isize::try_from(*amount).is_ok())
 }
 
 /// A time above 0 in seconds, as prompts write it; `ms` and `s` may stand behind it.
-pub(super) fn seconds(text: &str) -> Option<f64> {
+pub(super) fn parse_seconds(text: &str) -> Option<f64> {
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(number), _) => (number, 1e-3),
         (None, number) => (number.unwrap_or(text), 1.0),
@@ -28,18 +28,18 @@ pub(super) fn seconds(text: &str) -> Option<f64> {
     if !number.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
-    sane_seconds(number.replace('_', "").parse::<f64>().ok()? * unit)
+    check_seconds(number.replace('_', "").parse::<f64>().ok()? * unit)
 }
 
 /// A time that a clock can wait for.
-pub(super) fn sane_seconds(seconds: f64) -> Option<f64> {
-    const MOST: f64 = 1e9;
-    (seconds > 0.0 && seconds <= MOST).then_some(seconds)
+pub(super) fn check_seconds(seconds: f64) -> Option<f64> {
+    const MAX_SECONDS: f64 = 1e9;
+    (seconds > 0.0 && seconds <= MAX_SECONDS).then_some(seconds)
 }
 
 /// `1234567` as `1 234 567`.
 #[must_use]
-pub fn grouped(number: u64) -> String {
+pub fn group_digits(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -52,16 +52,18 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// A number of bytes with the largest unit that fits it whole.
-pub(super) fn bytes_text(bytes: u64) -> String {
+pub(super) fn format_bytes(bytes: u64) -> String {
     match bytes {
-        _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => format!("{} MiB", grouped(bytes >> 20)),
+        _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => {
+            format!("{} MiB", group_digits(bytes >> 20))
+        }
         _ if bytes >= 1 << 10 && bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
-        _ => format!("{} B", grouped(bytes)),
+        _ => format!("{} B", group_digits(bytes)),
     }
 }
 
 /// A time in whole seconds where it has some, else in milliseconds.
-pub(super) fn seconds_text(seconds: f64) -> String {
+pub(super) fn format_seconds(seconds: f64) -> String {
     if seconds >= 1.0 && seconds.fract() == 0.0 {
         format!("{seconds} s")
     } else {
@@ -75,27 +77,39 @@ mod tests {
 
     #[test]
     fn amounts_have_units() {
-        assert_eq!((count("1_000_000"), count("-1"), count("")), (Some(1_000_000), None, None));
-        assert_eq!((bytes("64 KiB"), bytes("1MiB"), bytes("12B")), (Some(64 << 10), Some(1 << 20), Some(12)));
-        assert_eq!((bytes("2GiB"), bytes("7"), bytes("99999999999GiB")), (Some(2 << 30), Some(7), None));
-        assert_eq!((seconds("2s"), seconds("5ms"), seconds("1.5")), (Some(2.0), Some(0.005), Some(1.5)));
+        assert_eq!(
+            (parse_count("1_000_000"), parse_count("-1"), parse_count("")),
+            (Some(1_000_000), None, None)
+        );
+        assert_eq!(
+            (parse_bytes("64 KiB"), parse_bytes("1MiB"), parse_bytes("12B")),
+            (Some(64 << 10), Some(1 << 20), Some(12))
+        );
+        assert_eq!(
+            (parse_bytes("2GiB"), parse_bytes("7"), parse_bytes("99999999999GiB")),
+            (Some(2 << 30), Some(7), None)
+        );
+        assert_eq!(
+            (parse_seconds("2s"), parse_seconds("5ms"), parse_seconds("1.5")),
+            (Some(2.0), Some(0.005), Some(1.5))
+        );
         for text in ["soon", "0", "-1s", "inf", "nan", "s", "", "1e300"] {
-            assert_eq!(seconds(text), None, "{text}");
+            assert_eq!(parse_seconds(text), None, "{text}");
         }
     }
 
     #[test]
     fn amounts_are_written_for_people() {
         assert_eq!(
-            (grouped(0), grouped(1_000), grouped(20_000_000)),
+            (group_digits(0), group_digits(1_000), group_digits(20_000_000)),
             ("0".into(), "1 000".into(), "20 000 000".into())
         );
         assert_eq!(
-            (bytes_text(64 << 20), bytes_text(256 << 10), bytes_text(1_025)),
+            (format_bytes(64 << 20), format_bytes(256 << 10), format_bytes(1_025)),
             ("64 MiB".into(), "256 KiB".into(), "1 025 B".into())
         );
         assert_eq!(
-            (seconds_text(5.0), seconds_text(0.5), seconds_text(1.25), seconds_text(0.0001)),
+            (format_seconds(5.0), format_seconds(0.5), format_seconds(1.25), format_seconds(0.0001)),
             ("5 s".into(), "500 ms".into(), "1250 ms".into(), "0.1 ms".into())
         );
     }

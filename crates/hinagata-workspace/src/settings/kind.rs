@@ -4,7 +4,9 @@ use hinagata_document::{Data, Node, toml};
 use hinagata_value::near_names;
 use serde_json::{Number, Value};
 
-use super::amount::{bytes, bytes_text, count, grouped, sane_seconds, seconds, seconds_text};
+use super::amount::{
+    check_seconds, format_bytes, format_seconds, group_digits, parse_bytes, parse_count, parse_seconds,
+};
 
 /// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +42,7 @@ impl InvalidValue {
         Self { message, near: Vec::new(), hint: None }
     }
 
-    fn hint(self, hint: impl Into<String>) -> Self {
+    fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
@@ -66,15 +68,15 @@ impl Kind {
         match (self, &node.data) {
             (Self::Any, _) => Ok(node.to_value()),
             (Self::Flag, Data::Bool(flag)) => Ok((*flag).into()),
-            (Self::Texts, Data::List(items)) => items.iter().map(|item| self.item(item)).collect(),
+            (Self::Texts, Data::List(items)) => items.iter().map(|item| self.read_item(item)).collect(),
             (Self::Texts, Data::String(text)) => Ok(Value::Array(vec![text.as_str().into()])),
             (_, Data::String(text)) => self.parse_text(text),
-            (Self::Count(_) | Self::Bytes | Self::Time, Data::Number(number)) => self.of_number(number),
-            _ => Err(self.other(node)),
+            (Self::Count(_) | Self::Bytes | Self::Time, Data::Number(number)) => self.check_number(number),
+            _ => Err(self.type_error(node)),
         }
     }
 
-    fn item(self, item: &Node) -> Result<Value, InvalidValue> {
+    fn read_item(self, item: &Node) -> Result<Value, InvalidValue> {
         match &item.data {
             Data::String(text) if !text.is_empty() => Ok(text.as_str().into()),
             Data::String(_) => Err(InvalidValue::new("must hold no empty text".to_owned())),
@@ -82,18 +84,18 @@ impl Kind {
         }
     }
 
-    fn other(self, node: &Node) -> InvalidValue {
+    fn type_error(self, node: &Node) -> InvalidValue {
         InvalidValue::new(format!("must be {}, not {}", self.describe(), node.kind()))
     }
 
-    fn of_number(self, number: &Number) -> Result<Value, InvalidValue> {
+    fn check_number(self, number: &Number) -> Result<Value, InvalidValue> {
         let whole = number.as_u64();
         let fits = match self {
             Self::Count(most) => whole.is_some_and(|whole| whole <= most),
             Self::Bytes => whole.is_some_and(|whole| isize::try_from(whole).is_ok()),
-            _ => number.as_f64().and_then(sane_seconds).is_some(),
+            _ => number.as_f64().and_then(check_seconds).is_some(),
         };
-        if fits { Ok(number.clone().into()) } else { Err(self.no(&number.to_string())) }
+        if fits { Ok(number.clone().into()) } else { Err(self.text_error(&number.to_string())) }
     }
 
     /// The value that a word of the command line or the environment gives.
@@ -107,40 +109,43 @@ impl Kind {
                 false => Err(InvalidValue {
                     near: near_names(text, words.iter().copied()),
                     ..InvalidValue::new(format!("cannot be `{text}`"))
-                        .hint(format!("use one of {}", words.join(", ")))
+                        .with_hint(format!("use one of {}", words.join(", ")))
                 }),
             },
-            Self::Flag => text.parse::<bool>().map(Value::from).map_err(|_| self.no(text)),
+            Self::Flag => text.parse::<bool>().map(Value::from).map_err(|_| self.text_error(text)),
             Self::Texts => Ok(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect()),
-            Self::Count(most) => {
-                count(text).filter(|count| *count <= most).map(Value::from).ok_or_else(|| self.no(text))
-            }
-            Self::Bytes => bytes(text).map(Value::from).ok_or_else(|| self.no(text)),
-            Self::Time => seconds(text).map(seconds_value).ok_or_else(|| self.no(text)),
+            Self::Count(most) => parse_count(text)
+                .filter(|count| *count <= most)
+                .map(Value::from)
+                .ok_or_else(|| self.text_error(text)),
+            Self::Bytes => parse_bytes(text).map(Value::from).ok_or_else(|| self.text_error(text)),
+            Self::Time => parse_seconds(text).map(seconds_value).ok_or_else(|| self.text_error(text)),
             Self::Any => Ok(toml::parse_value(text).unwrap_or_else(|| text.into())),
         }
     }
 
-    fn no(self, text: &str) -> InvalidValue {
-        let wrong = InvalidValue::new(format!("must be {}, not `{text}`", self.describe()));
+    fn text_error(self, text: &str) -> InvalidValue {
+        let error = InvalidValue::new(format!("must be {}, not `{text}`", self.describe()));
         match self {
-            Self::Count(most) if count(text).is_some() => wrong.hint(format!("it can be at most {most}")),
-            Self::Count(_) | Self::Flag => wrong,
-            Self::Bytes => wrong.hint("write 65536, 64KiB, 1MiB or 1GiB"),
-            _ => wrong.hint("write 500ms, 2s or 2"),
+            Self::Count(most) if parse_count(text).is_some() => {
+                error.with_hint(format!("it can be at most {most}"))
+            }
+            Self::Count(_) | Self::Flag => error,
+            Self::Bytes => error.with_hint("write 65536, 64KiB, 1MiB or 1GiB"),
+            _ => error.with_hint("write 500ms, 2s or 2"),
         }
     }
 
     /// A value of this type for people; `-` for none.
     #[must_use]
-    pub fn text(self, value: &Value) -> String {
+    pub fn format_value(self, value: &Value) -> String {
         match (self, value) {
             (_, Value::Null) => "-".to_owned(),
             (Self::Count(_), Value::Number(number)) => {
-                number.as_u64().map_or_else(|| number.to_string(), grouped)
+                number.as_u64().map_or_else(|| number.to_string(), group_digits)
             }
-            (Self::Bytes, Value::Number(number)) => bytes_text(number.as_u64().unwrap_or_default()),
-            (Self::Time, Value::Number(number)) => seconds_text(number.as_f64().unwrap_or_default()),
+            (Self::Bytes, Value::Number(number)) => format_bytes(number.as_u64().unwrap_or_default()),
+            (Self::Time, Value::Number(number)) => format_seconds(number.as_f64().unwrap_or_default()),
             (Self::Texts, Value::Array(items)) if items.is_empty() => "-".to_owned(),
             (Self::Texts, Value::Array(items)) => {
                 items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
@@ -191,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_value_says_why() {
+    fn invalid_values_say_why() {
         let message = |kind: Kind, value: Value| kind.read_node(&node(&value)).expect_err("is wrong").message;
         assert_eq!(message(COUNT, json!([])), "must be a whole number, not a list");
         assert_eq!(message(COUNT, json!(4_294_967_296_u64)), "must be a whole number, not `4294967296`");
@@ -211,10 +216,13 @@ mod tests {
 
     #[test]
     fn values_are_shown_with_their_units() {
-        assert_eq!(Kind::Bytes.text(&json!(1 << 20)), "1 MiB");
-        assert_eq!(COUNT.text(&json!(20_000)), "20 000");
-        assert_eq!(Kind::Time.text(&json!(0.5)), "500 ms");
-        assert_eq!(Kind::Texts.text(&json!(["a", "b"])), "a, b");
-        assert_eq!((Kind::Text.text(&Value::Null), Kind::Texts.text(&json!([]))), ("-".into(), "-".into()));
+        assert_eq!(Kind::Bytes.format_value(&json!(1 << 20)), "1 MiB");
+        assert_eq!(COUNT.format_value(&json!(20_000)), "20 000");
+        assert_eq!(Kind::Time.format_value(&json!(0.5)), "500 ms");
+        assert_eq!(Kind::Texts.format_value(&json!(["a", "b"])), "a, b");
+        assert_eq!(
+            (Kind::Text.format_value(&Value::Null), Kind::Texts.format_value(&json!([]))),
+            ("-".into(), "-".into())
+        );
     }
 }

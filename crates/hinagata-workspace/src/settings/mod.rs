@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use hinagata_document::{Diagnostic, Result};
 use serde_json::Value;
 
-pub use amount::grouped;
+pub use amount::group_digits;
 pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
 pub use formats::{Merging, place_in_config, read_config, snake_case};
 pub use kind::Kind;
@@ -37,11 +37,11 @@ pub use layers::unknown_setting;
 pub use origin::Origin;
 pub use registry::{Power, SETTINGS, Setting, setting};
 
-use layers::{LayerValue, Problems, layers};
+use layers::{LayerValue, Problems, collect_values};
 
 /// The value of a setting, where it comes from, and what it won over.
 #[derive(Clone, Debug)]
-pub struct Resolved {
+pub struct ResolvedSetting {
     /// The setting.
     pub setting: &'static Setting,
     /// The value; `null` for none.
@@ -49,13 +49,13 @@ pub struct Resolved {
     /// Where it was written.
     pub origin: Origin,
     /// The values of lower layers, the highest first.
-    pub lost: Vec<(Value, Origin)>,
+    pub overridden: Vec<(Value, Origin)>,
 }
 
 /// All settings of a call.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    values: BTreeMap<String, Resolved>,
+    values: BTreeMap<String, ResolvedSetting>,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -64,7 +64,8 @@ impl Default for Settings {
     fn default() -> Self {
         let entry = |setting: &'static Setting| {
             let value = setting.default_value();
-            let resolved = Resolved { setting, value, origin: Origin::Default, lost: Vec::new() };
+            let resolved =
+                ResolvedSetting { setting, value, origin: Origin::Default, overridden: Vec::new() };
             (setting.name.to_owned(), resolved)
         };
         let own = registry::SETTINGS.iter().filter(|setting| !setting.is_section());
@@ -81,20 +82,20 @@ impl Settings {
     pub fn resolve(sources: &SettingsSources, trusted: bool) -> Result<Self> {
         let mut settings = Self::default();
         let mut problems = Problems::default();
-        let given = layers(sources, &mut problems);
+        let given = collect_values(sources, &mut problems);
         let merging = Merging::for_profile(given.iter().rev().find(|given| given.name == "compat"));
         for given in given {
-            settings.put(given, trusted, merging, &mut problems);
+            settings.put_value(given, trusted, merging, &mut problems);
         }
         settings.diagnostics = problems.finish()?;
         Ok(settings)
     }
 
     /// Puts a value over those of lower layers, if it counts.
-    fn put(&mut self, given: LayerValue, trusted: bool, merging: Merging, problems: &mut Problems) {
+    fn put_value(&mut self, given: LayerValue, trusted: bool, merging: Merging, problems: &mut Problems) {
         let untrusted = !trusted && matches!(given.origin, Origin::Workspace(_));
         let value = match untrusted {
-            true => self.allowed(&given, problems),
+            true => self.allowed_value(&given, problems),
             false => Some(given.value.clone()),
         };
         let Some(value) = value else { return };
@@ -106,26 +107,26 @@ impl Settings {
                     matches!((&resolved.origin, &origin), (Origin::Workspace(_), Origin::Workspace(_)));
                 let merging = if within { merging } else { Merging::Deep };
                 let value = match setting.merges && !merging.replaces(setting.name) {
-                    true => merged(&resolved.value, value, merging),
+                    true => merge_over(&resolved.value, value, merging),
                     false => value,
                 };
-                let lost = std::mem::replace(&mut resolved.value, value);
+                let previous = std::mem::replace(&mut resolved.value, value);
                 let from = std::mem::replace(&mut resolved.origin, origin);
-                resolved.lost.insert(0, (lost, from));
+                resolved.overridden.insert(0, (previous, from));
             }
             None => {
-                self.values.insert(name, Resolved { setting, value, origin, lost: Vec::new() });
+                self.values.insert(name, ResolvedSetting { setting, value, origin, overridden: Vec::new() });
             }
         }
     }
 
     /// As much of a value as a workspace that is not trusted may set.
-    fn allowed(&self, given: &LayerValue, problems: &mut Problems) -> Option<Value> {
+    fn allowed_value(&self, given: &LayerValue, problems: &mut Problems) -> Option<Value> {
         let name = &given.name;
         match given.setting.power {
             Power::Harmless => Some(given.value.clone()),
             Power::Widening => {
-                problems.ignored(
+                problems.add_ignored(
                     given,
                     format!("`{name}` of this workspace is ignored: the workspace is not trusted"),
                 );
@@ -134,10 +135,10 @@ impl Settings {
             Power::Raising => {
                 let now = self.values.get(name).map_or(&Value::Null, |resolved| &resolved.value);
                 if is_above(&given.value, now) {
-                    let now = given.setting.kind.text(now);
+                    let now = given.setting.kind.format_value(now);
                     let message =
                         format!("`{name}` stays {now}: a workspace that is not trusted cannot raise it");
-                    problems.ignored(given, message);
+                    problems.add_ignored(given, message);
                     return None;
                 }
                 Some(given.value.clone())
@@ -150,7 +151,7 @@ impl Settings {
                     let message = format!(
                         "`{path}` of `{name}` is ignored: it is outside of this workspace, which is not trusted"
                     );
-                    problems.ignored(given, message);
+                    problems.add_ignored(given, message);
                 }
                 Some(inside.into())
             }
@@ -159,12 +160,12 @@ impl Settings {
 
     /// The setting called `name`; `None` for a name that is none, and for an entry of a section that nobody set.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Resolved> {
+    pub fn get(&self, name: &str) -> Option<&ResolvedSetting> {
         self.values.get(name)
     }
 
     /// All settings in the order of the registry, the entries of a section by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &Resolved)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &ResolvedSetting)> {
         registry::SETTINGS.iter().flat_map(|setting| {
             // Without its star, the name of a section ends with a dot: its entries start with that.
             let start = setting.name.trim_end_matches('*');
@@ -183,9 +184,9 @@ impl Settings {
 }
 
 /// `over` on top of `base`, where maps merge.
-fn merged(base: &Value, over: Value, merging: Merging) -> Value {
+fn merge_over(base: &Value, over: Value, merging: Merging) -> Value {
     let mut merged = base.clone();
-    formats::merge(&mut merged, over, merging);
+    formats::merge_into(&mut merged, over, merging);
     merged
 }
 

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_there_once_and_found() {
+    fn every_name_is_unique_and_found() {
         for (place, setting_here) in SETTINGS.iter().enumerate() {
             assert!(
                 !SETTINGS[..place].iter().any(|other| other.name == setting_here.name),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_specification_calls_powerful_is() {
+    fn privileged_settings_of_the_specification_are_widening() {
         for name in [
             "hooks.sandbox",
             "hooks.allowed_hosts",

@@ -16,24 +16,24 @@ use super::Change;
 use crate::layout::STAMPS_FILE;
 
 /// Most paths that are pending by name.
-const MOST: usize = 256;
+const MAX_PATHS: usize = 256;
 
 /// Names of what we write only to rename or remove it.
-const PASSING: [&str; 5] = [".coming", ".leaving", ".replacing", ".copy.new", "__pycache__"];
+const TEMPORARY_NAMES: [&str; 5] = [".coming", ".leaving", ".replacing", ".copy.new", "__pycache__"];
 
 /// Changes that nobody was told of yet.
 #[derive(Debug)]
 pub(super) struct PendingChanges {
     places: Vec<PathBuf>,
     state: Mutex<State>,
-    woken: Condvar,
+    wake: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     paths: BTreeSet<PathBuf>,
     more: bool,
-    lost: bool,
+    moved: bool,
     /// The first and the last time that something happened.
     times: Option<(Instant, Instant)>,
     stopped: bool,
@@ -45,12 +45,12 @@ pub(super) struct Burst {
     /// `None` when nothing happened and it is time to try again.
     pub(super) change: Option<Change>,
     /// Whether what is watched may have been moved or removed.
-    pub(super) lost: bool,
+    pub(super) moved: bool,
 }
 
 impl PendingChanges {
     pub(super) fn new(places: Vec<PathBuf>) -> Self {
-        Self { places, state: Mutex::default(), woken: Condvar::new() }
+        Self { places, state: Mutex::default(), wake: Condvar::new() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -59,34 +59,34 @@ impl PendingChanges {
 
     pub(super) fn stop(&self) {
         self.state().stopped = true;
-        self.woken.notify_all();
+        self.wake.notify_all();
     }
 
     /// Notes what the system tells.
-    pub(super) fn note(&self, event: notify::Result<Event>) {
-        let (paths, lost, more) = match event {
+    pub(super) fn record_event(&self, event: notify::Result<Event>) {
+        let (paths, moved, more) = match event {
             Ok(event) if event.need_rescan() => (Vec::new(), true, true),
             Ok(event) => {
                 let moves = is_move(&event.kind);
-                let lost = moves && event.paths.iter().any(|path| self.is_above(path));
+                let moved = moves && event.paths.iter().any(|path| self.is_above(path));
                 let changes = is_change(&event.kind);
                 let relevant = |path: &PathBuf| changes && self.is_relevant(path, moves);
-                (event.paths.into_iter().filter(relevant).collect(), lost, false)
+                (event.paths.into_iter().filter(relevant).collect(), moved, false)
             }
             // Something is not watched any more.
             Err(error) => (error.paths, true, true),
         };
-        if paths.is_empty() && !lost && !more {
+        if paths.is_empty() && !moved && !more {
             return;
         }
         let mut state = self.state();
-        let room = MOST.saturating_sub(state.paths.len());
+        let room = MAX_PATHS.saturating_sub(state.paths.len());
         state.more |= more || paths.len() > room;
         state.paths.extend(paths.into_iter().take(room));
-        state.lost |= lost;
+        state.moved |= moved;
         let now = Instant::now();
         state.times = Some((state.times.map_or(now, |(first, _)| first), now));
-        self.woken.notify_all();
+        self.wake.notify_all();
     }
 
     /// Whether the path is a place or above one.
@@ -96,7 +96,7 @@ impl PendingChanges {
 
     fn is_relevant(&self, path: &Path, moves: bool) -> bool {
         let inner = self.places.iter().find_map(|place| path.strip_prefix(place).ok());
-        inner.map_or_else(|| moves && self.is_above(path), |inner| !is_passing(path, inner))
+        inner.map_or_else(|| moves && self.is_above(path), |inner| !is_temporary(path, inner))
     }
 
     /// Waits for something to happen, at most for `patience`, and then until it is over; `None` when stopped.
@@ -110,7 +110,7 @@ impl PendingChanges {
         let until = patience.map(|patience| Instant::now() + patience);
         while state.times.is_none() && !state.stopped {
             match until.map(|until| until.saturating_duration_since(Instant::now())) {
-                None => state = self.woken.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
                 Some(Duration::ZERO) => return Some(Burst::default()),
                 Some(left) => state = self.wait_for(state, left),
             }
@@ -128,7 +128,7 @@ impl PendingChanges {
     }
 
     fn wait_for<'s>(&'s self, state: MutexGuard<'s, State>, left: Duration) -> MutexGuard<'s, State> {
-        self.woken.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+        self.wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
     }
 }
 
@@ -137,7 +137,7 @@ impl State {
         let paths = std::mem::take(&mut self.paths).into_iter().collect();
         let change = Some(Change { paths, more: std::mem::take(&mut self.more) });
         self.times = None;
-        Burst { change, lost: std::mem::take(&mut self.lost) }
+        Burst { change, moved: std::mem::take(&mut self.moved) }
     }
 }
 
@@ -158,11 +158,12 @@ fn is_change(kind: &EventKind) -> bool {
 }
 
 /// Whether it is there only in passing, while we write: `path` lies in a place, beneath which it is `inner`.
-fn is_passing(path: &Path, inner: &Path) -> bool {
+fn is_temporary(path: &Path, inner: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let hidden = name.starts_with('.') && (name.ends_with(".lock") || name.ends_with(".new"));
-    let passing = |part: &std::ffi::OsStr| part.to_str().is_some_and(|part| PASSING.contains(&part));
-    hidden || name == STAMPS_FILE || inner.iter().any(passing)
+    let temporary =
+        |part: &std::ffi::OsStr| part.to_str().is_some_and(|part| TEMPORARY_NAMES.contains(&part));
+    hidden || name == STAMPS_FILE || inner.iter().any(temporary)
 }
 
 #[cfg(test)]
@@ -181,10 +182,10 @@ mod tests {
         Ok(Event::new(kind).add_path(path.into()))
     }
 
-    fn told(pending: &PendingChanges) -> (Vec<PathBuf>, bool, bool) {
+    fn take_changes(pending: &PendingChanges) -> (Vec<PathBuf>, bool, bool) {
         let burst = pending.wait(Some(ZERO), ZERO, ZERO).expect("is not stopped");
         let change = burst.change.unwrap_or(Change { paths: Vec::new(), more: false });
-        (change.paths, change.more, burst.lost)
+        (change.paths, change.more, burst.moved)
     }
 
     #[test]
@@ -204,11 +205,11 @@ mod tests {
             (data, "/w/user_data/packs/.x.json.new"),
             (data, "/w/user_data/packs/stamps.json"),
         ] {
-            pending.note(event(kind, path));
-            assert_eq!(told(&pending), (Vec::new(), false, false), "{path}");
+            pending.record_event(event(kind, path));
+            assert_eq!(take_changes(&pending), (Vec::new(), false, false), "{path}");
         }
         let close = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        for (kind, path, lost) in [
+        for (kind, path, moved) in [
             (data, "/w/hinagata.toml", false),
             (create, "/w/hinagata.toml", true),
             (close, "/w/user_data/packs/p/pack.json", false),
@@ -217,8 +218,8 @@ mod tests {
             (create, "/w/user_data", true),
             (remove, "/w", true),
         ] {
-            pending.note(event(kind, path));
-            assert_eq!(told(&pending), (vec![path.into()], false, lost), "{path}");
+            pending.record_event(event(kind, path));
+            assert_eq!(take_changes(&pending), (vec![path.into()], false, moved), "{path}");
         }
     }
 
@@ -227,12 +228,12 @@ mod tests {
         let pending = pending();
         for number in 0..1_000 {
             let path = format!("/w/user_data/packs/{number:04}");
-            pending.note(event(EventKind::Create(CreateKind::Any), &path));
+            pending.record_event(event(EventKind::Create(CreateKind::Any), &path));
         }
-        let (paths, more, _) = told(&pending);
-        assert_eq!((paths.len(), more), (MOST, true));
-        pending.note(Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
-        assert_eq!(told(&pending), (Vec::new(), true, true));
+        let (paths, more, _) = take_changes(&pending);
+        assert_eq!((paths.len(), more), (MAX_PATHS, true));
+        pending.record_event(Err(notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
+        assert_eq!(take_changes(&pending), (Vec::new(), true, true));
         pending.stop();
         assert!(pending.wait(None, ZERO, ZERO).is_none());
     }

@@ -12,12 +12,12 @@ use super::pending::PendingChanges;
 
 /// Directories above a place that are watched for the names in them. Somebody may move or remove any of them: these
 /// reach from the directory of a workspace's part to the one that holds the workspace.
-const ABOVE: usize = 3;
+const WATCHED_PARENTS: usize = 3;
 
 pub(super) struct WatchSet {
     watcher: RecommendedWatcher,
     places: Vec<PathBuf>,
-    armed: BTreeMap<PathBuf, RecursiveMode>,
+    watches: BTreeMap<PathBuf, RecursiveMode>,
 }
 
 impl WatchSet {
@@ -25,13 +25,13 @@ impl WatchSet {
         // A link in a workspace could lead to the root of the system.
         let config = Config::default().with_follow_symlinks(false);
         let pending = Arc::clone(pending);
-        let watcher = RecommendedWatcher::new(move |event| pending.note(event), config)?;
-        Ok(Self { watcher, places, armed: BTreeMap::new() })
+        let watcher = RecommendedWatcher::new(move |event| pending.record_event(event), config)?;
+        Ok(Self { watcher, places, watches: BTreeMap::new() })
     }
 
     /// How many paths are watched.
     pub(super) fn count(&self) -> usize {
-        self.armed.len()
+        self.watches.len()
     }
 
     /// Watches what is there now; everything anew when something may have been moved or removed. Whether all of
@@ -39,18 +39,20 @@ impl WatchSet {
     ///
     /// # Errors
     /// When the system does not allow it.
-    pub(super) fn arm(&mut self, anew: bool) -> notify::Result<bool> {
-        let wanted = wanted(&self.places);
-        let is_kept = |path: &PathBuf, mode: &RecursiveMode| !anew && wanted.get(path) == Some(mode);
-        for path in self.armed.extract_if(.., |path, mode| !is_kept(path, mode)).map(|(path, _)| path) {
+    pub(super) fn arm_watches(&mut self, rewatch: bool) -> notify::Result<bool> {
+        let wanted = paths_to_watch(&self.places);
+        let stays_watched = |path: &PathBuf, mode: &RecursiveMode| !rewatch && wanted.get(path) == Some(mode);
+        for path in self.watches.extract_if(.., |path, mode| !stays_watched(path, mode)).map(|(path, _)| path)
+        {
             // The system may have forgotten it already.
             let _ = self.watcher.unwatch(&path);
         }
         let mut complete = true;
-        let missing: Vec<_> = wanted.into_iter().filter(|(path, _)| !self.armed.contains_key(path)).collect();
+        let missing: Vec<_> =
+            wanted.into_iter().filter(|(path, _)| !self.watches.contains_key(path)).collect();
         for (path, mode) in missing {
             match self.watcher.watch(&path, mode) {
-                Ok(()) => drop(self.armed.insert(path, mode)),
+                Ok(()) => drop(self.watches.insert(path, mode)),
                 // It went away meanwhile.
                 Err(error) if is_gone(&error) => complete = false,
                 Err(error) => return Err(error),
@@ -69,13 +71,13 @@ fn is_gone(error: &notify::Error) -> bool {
 }
 
 /// What has to be watched so that every change of `places` is seen.
-fn wanted(places: &[PathBuf]) -> BTreeMap<PathBuf, RecursiveMode> {
+fn paths_to_watch(places: &[PathBuf]) -> BTreeMap<PathBuf, RecursiveMode> {
     let whole: Vec<&PathBuf> = places.iter().filter(|place| is_directory(place)).collect();
     let mut wanted = BTreeMap::new();
     for place in places {
         let above = place.ancestors().skip(1).filter(|above| is_directory(above));
         // Those that are near, and the nearest that is there, however far it is.
-        let near = place.ancestors().skip(1).take(ABOVE).last().unwrap_or(place);
+        let near = place.ancestors().skip(1).take(WATCHED_PARENTS).last().unwrap_or(place);
         let nearest = above.enumerate().take_while(|(found, above)| *found == 0 || above.starts_with(near));
         wanted.extend(nearest.map(|(_, above)| (above.to_owned(), RecursiveMode::NonRecursive)));
     }
@@ -101,20 +103,20 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let root = place.path().canonicalize().expect("is there").join("a/b/c/d");
         std::fs::create_dir_all(root.join("user_data/shared/prompts")).expect("made");
-        let shown = |places: &[&str]| {
+        let watched = |places: &[&str]| {
             let places: Vec<PathBuf> = places.iter().map(|place| root.join(place)).collect();
-            let wanted = wanted(&places);
+            let wanted = paths_to_watch(&places);
             let top = root.parent().and_then(Path::parent).expect("has one").to_owned();
             let mode = |mode| if mode == RecursiveMode::Recursive { "*" } else { "" };
-            let shown = |(path, found): (PathBuf, _)| {
+            let describe = |(path, found): (PathBuf, _)| {
                 format!("{}{}", path.strip_prefix(&top).expect("is near").display(), mode(found))
             };
-            wanted.into_iter().map(shown).collect::<Vec<_>>()
+            wanted.into_iter().map(describe).collect::<Vec<_>>()
         };
         assert_eq!(
-            shown(&["user_data/shared", "user_data/shared/prompts", "hinagata.toml"]),
+            watched(&["user_data/shared", "user_data/shared/prompts", "hinagata.toml"]),
             ["", "c", "c/d", "c/d/user_data", "c/d/user_data/shared*"]
         );
-        assert_eq!(shown(&["ecosystem/default/prompts"]), ["c/d"], "the nearest that is there");
+        assert_eq!(watched(&["ecosystem/default/prompts"]), ["c/d"], "the nearest that is there");
     }
 }

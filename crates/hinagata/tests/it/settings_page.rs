@@ -24,7 +24,7 @@ fn kind(setting: &Setting) -> String {
 }
 
 fn default(setting: &Setting) -> String {
-    match setting.kind.text(&setting.default_value()) {
+    match setting.kind.format_value(&setting.default_value()) {
         text if text.is_empty() || setting.is_section() => String::new(),
         text => format!("`{text}`"),
     }

@@ -20,7 +20,7 @@ pub(super) fn with_limit_hint(failure: Failure, error: &Error, settings: &Settin
     let Some(found) = settings.get(&format!("limits.{name}")) else { return failure };
     let now = match found.value.is_null() {
         true => String::new(),
-        false => format!("; it is {} now", found.setting.kind.text(&found.value)),
+        false => format!("; it is {} now", found.setting.kind.format_value(&found.value)),
     };
     failure.with_hint(format!("`--limit {name}=…` sets the limit{now}"))
 }

@@ -49,7 +49,7 @@ impl Workspace {
     }
 
     pub(crate) fn state(&self) -> StateDir {
-        StateDir::at(self.place.join("state"))
+        StateDir::from_path(self.place.join("state"))
     }
 
     pub(crate) fn write(&self, path: &str, text: impl AsRef<[u8]>) {
