@@ -56,7 +56,7 @@ enum Sign {
 }
 
 impl Sign {
-    fn at(bytes: &[u8], at: usize) -> Self {
+    fn at_offset(bytes: &[u8], at: usize) -> Self {
         match bytes.get(at) {
             Some(b'-') => Self::Minus,
             Some(b'+') => Self::Plus,
@@ -192,7 +192,7 @@ impl<'s> Lexer<'s> {
             }
             let here = openers.iter().filter(|(open, _)| bytes[at..].starts_with(open.as_bytes()));
             if let Some(&(open, opener)) = here.max_by_key(|(open, _)| open.len()) {
-                let sign = Sign::at(bytes, at + open.len());
+                let sign = Sign::at_offset(bytes, at + open.len());
                 let raw = (opener == Opener::Tag(Tag::Block)).then(|| self.raw_len(at)).flatten();
                 return Some((at, raw.map_or(opener, |len| Opener::Raw { len }), sign));
             }
@@ -214,7 +214,7 @@ impl<'s> Lexer<'s> {
     /// Where the closer is expected, if a block tag at `at` consists of `keyword`.
     fn keyword_end(&self, at: usize, keyword: &str) -> Option<usize> {
         let open = at + self.options.syntax.block.open.len();
-        let open = open + Sign::at(self.text.as_bytes(), open).len();
+        let open = open + Sign::at_offset(self.text.as_bytes(), open).len();
         let rest = trim_start(&self.text[open..]).strip_prefix(keyword)?;
         Some(self.text.len() - trim_start(rest).len())
     }
@@ -253,7 +253,7 @@ impl<'s> Lexer<'s> {
             Opener::Tag(Tag::Variable) => (syntax.variable.open, TokenKind::VariableBegin),
         };
         let end = self.at + open.len();
-        let end = end + Sign::at(self.text.as_bytes(), end).len();
+        let end = end + Sign::at_offset(self.text.as_bytes(), end).len();
         if let Opener::Tag(tag) = opener {
             self.mode = Mode::Tag(tag);
         }
@@ -265,7 +265,7 @@ impl<'s> Lexer<'s> {
         let comment = self.options.syntax.comment;
         let bytes = self.text.as_bytes();
         let open = self.at + comment.open.len();
-        let inside = open + Sign::at(bytes, open).len();
+        let inside = open + Sign::at_offset(bytes, open).len();
         self.mode = Mode::Text;
         let Some(len) = self.text[inside..].find(comment.close) else {
             let span = self.span(inside);
@@ -279,7 +279,7 @@ impl<'s> Lexer<'s> {
             };
         };
         let close = inside + len;
-        let sign = if len > 0 { Sign::at(bytes, close - 1) } else { Sign::None };
+        let sign = if len > 0 { Sign::at_offset(bytes, close - 1) } else { Sign::None };
         let end = self.tag_end(close + comment.close.len(), sign);
         self.advance(end);
         Ok(())
@@ -301,7 +301,7 @@ impl<'s> Lexer<'s> {
         while let Some(found) = self.text[from..].find(block.open) {
             let open = from + found;
             if let Some(end) = self.endraw_end(open) {
-                let sign = Sign::at(self.text.as_bytes(), open + block.open.len());
+                let sign = Sign::at_offset(self.text.as_bytes(), open + block.open.len());
                 let token = self.data(open, sign, true);
                 self.advance(end);
                 self.mode = Mode::Text;
@@ -320,7 +320,7 @@ impl<'s> Lexer<'s> {
     /// Where the `{% endraw %}` at `at` ends, if there is one.
     fn endraw_end(&self, at: usize) -> Option<usize> {
         let end = self.keyword_end(at, "endraw")?;
-        let sign = Sign::at(self.text.as_bytes(), end);
+        let sign = Sign::at_offset(self.text.as_bytes(), end);
         let close = self.options.syntax.block.close;
         self.text[end + sign.len()..]
             .starts_with(close)
@@ -347,7 +347,7 @@ impl<'s> Lexer<'s> {
     /// Where the tag ends, if its closer is here.
     fn closer_end(&self, tag: Tag) -> Option<usize> {
         let syntax = &self.options.syntax;
-        let sign = Sign::at(self.text.as_bytes(), self.at);
+        let sign = Sign::at_offset(self.text.as_bytes(), self.at);
         let rest = &self.text[self.at + sign.len()..];
         let end = self.at + sign.len();
         match tag {
@@ -384,7 +384,7 @@ impl<'s> Lexer<'s> {
         }
         match Op::at_start_of(rest) {
             Some(op) => self.read_operator(op),
-            None => Err(self.unexpected(first)),
+            None => Err(self.unexpected_error(first)),
         }
     }
 
@@ -420,14 +420,14 @@ impl<'s> Lexer<'s> {
         } else if let Op::CloseParen | Op::CloseBracket | Op::CloseBrace = op {
             match self.brackets.pop() {
                 Some((open, _)) if open.closer() == Some(op) => {}
-                open => return Err(self.unbalanced(op, span, open)),
+                open => return Err(self.unbalanced_error(op, span, open)),
             }
         }
         Ok(self.token(end, TokenKind::Op(op)))
     }
 
     #[cold]
-    fn unbalanced(&self, op: Op, span: Span, open: Option<(Op, Span)>) -> Error {
+    fn unbalanced_error(&self, op: Op, span: Span, open: Option<(Op, Span)>) -> Error {
         let found = op.as_str();
         let Some((open, at)) = open else {
             return self.origin.syntax_error(span, format!("`{found}` closes nothing"));
@@ -439,7 +439,7 @@ impl<'s> Lexer<'s> {
     }
 
     #[cold]
-    fn unexpected(&self, c: char) -> Error {
+    fn unexpected_error(&self, c: char) -> Error {
         let span = self.span(self.at + c.len_utf8());
         let error = self.origin.syntax_error(span, format!("unexpected character `{}`", c.escape_debug()));
         match c {

@@ -328,7 +328,7 @@ impl Compiler<'_> {
                 Op::Set(self.target(&node.target)?, value)
             }
             StmtKind::SetBlock(node) => self.set_block(node)?,
-            StmtKind::With(node) => self.with(node)?,
+            StmtKind::With(node) => self.with_block(node)?,
             StmtKind::Macro(node) => {
                 let target = self.name_target(&node.name.name);
                 let code = self.macro_code(&node.name.name, &node.params, &node.body)?;
@@ -460,7 +460,7 @@ impl Compiler<'_> {
         })))
     }
 
-    fn with(&mut self, node: &ast::With) -> Result<Op> {
+    fn with_block(&mut self, node: &ast::With) -> Result<Op> {
         let mut values = Vec::new();
         for (_, value) in &node.bindings {
             values.push(self.expr(value)?);

@@ -48,7 +48,7 @@ pub(crate) fn bind_positional<'r, 'a, const N: usize>(
     required: usize,
 ) -> Result<[Option<&'r Value<'a>>; N]> {
     if !arguments.named.is_empty() {
-        return Err(no_names(function));
+        return Err(no_keywords_error(function));
     }
     let passed_count = arguments.positional.len();
     if passed_count > N {
@@ -77,7 +77,7 @@ pub(crate) fn expect_none(arguments: &Arguments<'_, '_>, function: &str) -> Resu
 }
 
 #[cold]
-pub(crate) fn no_names(function: &str) -> Error {
+pub(crate) fn no_keywords_error(function: &str) -> Error {
     Error::runtime(format!("`{function}` takes no arguments by name"))
 }
 

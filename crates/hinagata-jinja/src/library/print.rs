@@ -5,7 +5,7 @@ use hinagata_value::{
     write_float_repr,
 };
 
-use super::{types::no_text, unicode::is_printable};
+use super::{types::no_text_error, unicode::is_printable};
 use crate::context::{Context, UndefinedMode};
 
 /// Appends a value as `str` gives it.
@@ -216,7 +216,7 @@ fn repr_scalar<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>,
         Value::Function(function) => text.push_fmt(format_args!("<host function {}>", function.name())),
         Value::Host(object) => object.get().print(text),
         Value::Engine(object) => text.push_str(&cx.objects.repr(*object)),
-        Value::Pieces(_) if !value.is_pending() => Err(no_text()),
+        Value::Pieces(_) if !value.is_pending() => Err(no_text_error()),
         Value::Pieces(_) | Value::Pending(_) => Err(Error::suspended()),
         _ => text.push_str(if value.as_bool() == Some(true) { "True" } else { "False" }),
     }

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use hinagata_value::{Metered, Result, Text, Value};
 
-use super::{print::print_value, types::no_text};
+use super::{print::print_value, types::no_text_error};
 use crate::context::Context;
 
 /// The text of a value: its own where it is a string, what it prints as where it is not.
@@ -40,7 +40,7 @@ pub(crate) fn to_textual<'v, 'a>(cx: &Context<'_, 'a>, value: &'v Value<'a>) -> 
 
 fn print_textual<'v, 'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Textual<'v, 'a>> {
     if matches!(value, Value::Pieces(_)) && !value.is_pending() {
-        return Err(no_text());
+        return Err(no_text_error());
     }
     let mut text = cx.heap.text();
     print_value(cx, value, &mut text)?;

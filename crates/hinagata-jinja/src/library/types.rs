@@ -67,14 +67,14 @@ pub(crate) fn type_error(
         return Error::suspended();
     }
     if let Value::Pieces(_) = value {
-        return no_text();
+        return no_text_error();
     }
     Error::runtime(message(type_name(cx, value)))
 }
 
 /// The error for needing the text of a capture that holds a part of the structure.
 #[cold]
-pub(crate) fn no_text() -> Error {
+pub(crate) fn no_text_error() -> Error {
     Error::runtime("a capture that holds a message, media or resource has no text of its own")
         .with_hint("print it as a whole")
 }

@@ -166,7 +166,7 @@ impl Parser<'_> {
     /// How tightly the operator binds that is current, if one is.
     fn operator(&mut self) -> Result<Option<Level>> {
         if self.at_name("not") {
-            return Ok((*self.look()? == TokenKind::Name("in")).then_some(Level::Compare));
+            return Ok((*self.peek()? == TokenKind::Name("in")).then_some(Level::Compare));
         }
         Ok(Some(match self.current() {
             TokenKind::Name("or") => Level::Or,

@@ -375,7 +375,7 @@ impl Parser<'_> {
             in_order(args.kwargs.is_none(), self)?;
             self.advance()?;
             args.kwargs = Some(Box::new(self.expression()?));
-        } else if matches!(self.current(), TokenKind::Name(_)) && *self.look()? == TokenKind::Op(Op::Assign) {
+        } else if matches!(self.current(), TokenKind::Name(_)) && *self.peek()? == TokenKind::Op(Op::Assign) {
             in_order(args.kwargs.is_none(), self)?;
             args.keywords.push(self.keyword()?);
         } else {

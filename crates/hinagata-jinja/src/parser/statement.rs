@@ -133,7 +133,7 @@ impl<'s> Parser<'s> {
         let body = self.statements(ends)?;
         self.context.leave(scope, outside);
         if *self.current() == TokenKind::Eof {
-            return Err(self.unclosed());
+            return Err(self.unclosed_error());
         }
         self.open.pop();
         Ok(body)
@@ -173,7 +173,7 @@ impl<'s> Parser<'s> {
     }
 
     #[cold]
-    fn unclosed(&self) -> Error {
+    fn unclosed_error(&self) -> Error {
         let Some(open) = self.open.last() else { return self.expected_error("a tag") };
         let message = format!(
             "the template ends, but {}; the innermost open block is `{}` of line {}",

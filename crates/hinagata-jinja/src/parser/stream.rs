@@ -53,7 +53,7 @@ impl<'s> Parser<'s> {
     }
 
     /// The token behind the current one.
-    pub(super) fn look(&mut self) -> Result<&TokenKind<'s>> {
+    pub(super) fn peek(&mut self) -> Result<&TokenKind<'s>> {
         if self.stream.ahead.is_none() {
             self.stream.ahead = Some(self.stream.lexer.next_token()?);
         }
@@ -96,7 +96,7 @@ impl<'s> Parser<'s> {
 
     /// Skips the two words, if both are there.
     pub(super) fn skip_names(&mut self, first: &str, second: &str) -> Result<bool> {
-        let found = self.at_name(first) && matches!(self.look()?, TokenKind::Name(found) if *found == second);
+        let found = self.at_name(first) && matches!(self.peek()?, TokenKind::Name(found) if *found == second);
         if found {
             self.advance()?;
             self.advance()?;

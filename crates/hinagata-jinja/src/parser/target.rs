@@ -53,7 +53,7 @@ impl Parser<'_> {
     fn single_target(&mut self, assigns: Assigns) -> Result<Result<Target, Expr>> {
         if assigns == Assigns::Set
             && matches!(self.current(), TokenKind::Name(name) if !is_constant(name))
-            && *self.look()? == TokenKind::Op(Op::Dot)
+            && *self.peek()? == TokenKind::Op(Op::Dot)
         {
             let mark = self.mark();
             let namespace = self.expect_name()?;

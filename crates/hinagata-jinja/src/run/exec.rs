@@ -242,7 +242,7 @@ impl<'a> Vm<'_, 'a> {
                 let (namespace, name) = &**target;
                 match self.eval(namespace)? {
                     Value::Namespace(map) => self.heap.insert(&map, Value::Lit(name), value),
-                    _ => Err(no_namespace(name)),
+                    _ => Err(namespace_error(name)),
                 }
             }
             Target::Tuple(targets) => self.unpack(targets, &value),
@@ -256,7 +256,7 @@ impl<'a> Vm<'_, 'a> {
             Target::Slot(_) => Ok(()),
             Target::Attr(target) => match self.eval(&target.0)? {
                 Value::Namespace(_) => Ok(()),
-                _ => Err(no_namespace(&target.1)),
+                _ => Err(namespace_error(&target.1)),
             },
             Target::Tuple(targets) => targets.iter().try_for_each(|target| self.check_namespaces(target)),
         }
@@ -359,7 +359,7 @@ impl<'a> Vm<'_, 'a> {
 }
 
 #[cold]
-fn no_namespace(name: &str) -> Error {
+fn namespace_error(name: &str) -> Error {
     Error::runtime(format!("cannot set '{name}' of a value that is not a namespace"))
         .with_hint("only the attributes of a `namespace(…)` can be set")
 }

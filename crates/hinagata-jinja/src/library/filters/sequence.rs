@@ -74,7 +74,7 @@ pub(super) fn last<'a>(
             let last = text.chars().next_back();
             last.map(|last| copy_string(cx, last.encode_utf8(&mut [0; 4]), value.is_safe())).transpose()?
         }
-        Kind::Once => return Err(not_reversible(cx, &value)),
+        Kind::Once => return Err(not_reversible_error(cx, &value)),
         Kind::List | Kind::Tuple | Kind::Range => {
             cx.heap.len(&value).and_then(|len| cx.heap.item(&value, len.checked_sub(1)?))
         }
@@ -96,7 +96,7 @@ pub(super) fn last<'a>(
 }
 
 #[cold]
-fn not_reversible<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Error {
+fn not_reversible_error<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Error {
     wrong_type(cx, value, |name| format!("a {name} has no last item"))
         .with_hint("make it a list first: `|list|last`")
 }

@@ -12,7 +12,7 @@ use super::{
     },
     float::{Notation, digits},
     layout::{Align, Field, int_digits, push_field, sign},
-    spec::first,
+    spec::first_characters,
 };
 use crate::context::Context;
 
@@ -254,7 +254,7 @@ impl<'f> Directive<'f> {
             let plain = std::mem::replace(&mut value_text, cx.heap.text());
             escape_html(plain.as_str(), &mut value_text)?;
         }
-        push_field(text, self.field(false), "", first(value_text.as_str(), self.precision))
+        push_field(text, self.field(false), "", first_characters(value_text.as_str(), self.precision))
     }
 
     fn sign(self, negative: bool) -> &'static str {

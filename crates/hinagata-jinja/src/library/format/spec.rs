@@ -185,11 +185,11 @@ fn push_string(cx: &Context<'_, '_>, string: &str, spec: Spec, text: &mut Text<'
         _ => {}
     }
     cx.heap.budget().step_bytes(string.len())?;
-    push_field(text, spec.field(Align::Left), "", first(string, spec.precision))
+    push_field(text, spec.field(Align::Left), "", first_characters(string, spec.precision))
 }
 
 /// The first `count` characters of a text.
-pub(super) fn first(text: &str, count: Option<usize>) -> &str {
+pub(super) fn first_characters(text: &str, count: Option<usize>) -> &str {
     match count.and_then(|count| text.char_indices().nth(count)) {
         Some((end, _)) => &text[..end],
         None => text,

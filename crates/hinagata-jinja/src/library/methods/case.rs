@@ -165,7 +165,7 @@ fn by_character<'a>(
 }
 
 /// Whether the receiver is not empty and every character of it is one of a class.
-fn all<'a>(
+fn all_characters<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
@@ -183,7 +183,7 @@ pub(super) fn is_alphanumeric<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    all(cx, receiver, arguments, "isalnum", unicode::is_alphanumeric)
+    all_characters(cx, receiver, arguments, "isalnum", unicode::is_alphanumeric)
 }
 
 pub(super) fn is_alpha<'a>(
@@ -191,7 +191,7 @@ pub(super) fn is_alpha<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    all(cx, receiver, arguments, "isalpha", unicode::is_alpha)
+    all_characters(cx, receiver, arguments, "isalpha", unicode::is_alpha)
 }
 
 pub(super) fn is_decimal<'a>(
@@ -199,7 +199,7 @@ pub(super) fn is_decimal<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    all(cx, receiver, arguments, "isdecimal", unicode::is_decimal)
+    all_characters(cx, receiver, arguments, "isdecimal", unicode::is_decimal)
 }
 
 pub(super) fn is_digit<'a>(
@@ -207,7 +207,7 @@ pub(super) fn is_digit<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    all(cx, receiver, arguments, "isdigit", unicode::is_digit)
+    all_characters(cx, receiver, arguments, "isdigit", unicode::is_digit)
 }
 
 pub(super) fn is_numeric<'a>(
@@ -215,7 +215,7 @@ pub(super) fn is_numeric<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    all(cx, receiver, arguments, "isnumeric", unicode::is_numeric)
+    all_characters(cx, receiver, arguments, "isnumeric", unicode::is_numeric)
 }
 
 pub(super) fn is_space<'a>(
@@ -223,7 +223,7 @@ pub(super) fn is_space<'a>(
     receiver: &Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
-    all(cx, receiver, arguments, "isspace", unicode::is_space)
+    all_characters(cx, receiver, arguments, "isspace", unicode::is_space)
 }
 
 pub(super) fn is_ascii<'a>(

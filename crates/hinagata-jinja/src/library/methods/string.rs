@@ -7,7 +7,8 @@ use crate::{
     context::Context,
     library::{
         arguments::{
-            bind_arguments, bind_positional, expect_none, expect_string, integer_or, no_names, to_index,
+            bind_arguments, bind_positional, expect_none, expect_string, integer_or, no_keywords_error,
+            to_index,
         },
         filters::{strip_tags, unescape_html},
         format::template::{self, Fields},
@@ -218,7 +219,7 @@ fn table_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>) -> Result<Value<'a>> {
 
 /// The arguments of a method that takes none by name, as they are.
 pub(super) fn refuse_keywords(arguments: &Arguments<'_, '_>, method: &str) -> Result<()> {
-    if arguments.named.is_empty() { Ok(()) } else { Err(no_names(method)) }
+    if arguments.named.is_empty() { Ok(()) } else { Err(no_keywords_error(method)) }
 }
 
 /// A list of parts of a string, each as safe as the string.

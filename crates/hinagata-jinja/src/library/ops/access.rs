@@ -10,7 +10,7 @@ use super::{
         methods,
         number::{as_int, as_number},
         textual::copy_string,
-        types::{no_text, require_settled},
+        types::{no_text_error, require_settled},
     },
     attributes::{is_blocked_attribute, is_blocked_module_attribute},
 };
@@ -55,7 +55,7 @@ pub(crate) fn own_attribute<'a>(
 ) -> Result<Option<Value<'a>>> {
     require_settled(value)?;
     if let Value::Pieces(_) = value {
-        return Err(no_text());
+        return Err(no_text_error());
     }
     if name.starts_with('_') || matches!(value, Value::Once(_) | Value::Function(_)) {
         // What a template sets under such a name is not there for those who import it.

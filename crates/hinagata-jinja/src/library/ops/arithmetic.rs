@@ -8,7 +8,7 @@ use super::super::{
     number::{self, as_int, as_number},
     print::{escape_html, print_escaped, print_value},
     textual::finish_text,
-    types::{no_text, type_name, wrong_type},
+    types::{no_text_error, type_name, wrong_type},
 };
 use crate::context::Context;
 
@@ -29,12 +29,12 @@ fn numbers<'a>(
 /// The error for operands that an operator does not take.
 #[cold]
 #[inline(never)]
-fn unsupported<'a>(cx: &Context<'_, 'a>, operator: &str, a: &Value<'a>, b: &Value<'a>) -> Error {
+fn unsupported_error<'a>(cx: &Context<'_, 'a>, operator: &str, a: &Value<'a>, b: &Value<'a>) -> Error {
     for operand in [a, b] {
         match operand {
             _ if operand.is_pending() => return Error::suspended(),
             Value::Undefined(undefined) => return cx.undefined_error(*undefined),
-            Value::Pieces(_) => return no_text(),
+            Value::Pieces(_) => return no_text_error(),
             _ => {}
         }
     }
@@ -63,7 +63,7 @@ pub(crate) fn add<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Res
             let (left, right) = (a.as_bytes().unwrap_or_default(), b.as_bytes().unwrap_or_default());
             new_bytes(cx, [left, right].concat())
         }
-        _ => Err(unsupported(cx, "+", a, b)),
+        _ => Err(unsupported_error(cx, "+", a, b)),
     }
 }
 
@@ -111,7 +111,7 @@ pub(crate) fn subtract<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -
     {
         return Ok(Value::Int(difference));
     }
-    numbers(cx, a, b, number::subtract).unwrap_or_else(|| Err(unsupported(cx, "-", a, b)))
+    numbers(cx, a, b, number::subtract).unwrap_or_else(|| Err(unsupported_error(cx, "-", a, b)))
 }
 
 /// `a * b`.
@@ -127,7 +127,7 @@ pub(crate) fn multiply<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -
         (Some(times), None) => repeat(cx, b, times),
         _ => None,
     }
-    .unwrap_or_else(|| Err(unsupported(cx, "*", a, b)))
+    .unwrap_or_else(|| Err(unsupported_error(cx, "*", a, b)))
 }
 
 /// A string, list or tuple some times over; `None` for anything else.
@@ -167,7 +167,7 @@ fn repeat_items<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, times: usize) -> Re
 /// # Errors
 /// When the operands do not go together, or `b` is zero.
 pub(crate) fn divide<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
-    numbers(cx, a, b, number::divide).unwrap_or_else(|| Err(unsupported(cx, "/", a, b)))
+    numbers(cx, a, b, number::divide).unwrap_or_else(|| Err(unsupported_error(cx, "/", a, b)))
 }
 
 /// `a // b`.
@@ -175,7 +175,7 @@ pub(crate) fn divide<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> 
 /// # Errors
 /// When the operands do not go together, or `b` is zero.
 pub(crate) fn floor_divide<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
-    numbers(cx, a, b, number::floor_divide).unwrap_or_else(|| Err(unsupported(cx, "//", a, b)))
+    numbers(cx, a, b, number::floor_divide).unwrap_or_else(|| Err(unsupported_error(cx, "//", a, b)))
 }
 
 /// `a % b`: the rest of a division, or a string formatted.
@@ -188,7 +188,7 @@ pub(crate) fn remainder<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) 
     }
     match a.as_str() {
         Some(format) => percent::format_percent(cx, format, b, a.is_safe()),
-        None => Err(unsupported(cx, "%", a, b)),
+        None => Err(unsupported_error(cx, "%", a, b)),
     }
 }
 
@@ -197,7 +197,7 @@ pub(crate) fn remainder<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) 
 /// # Errors
 /// When the operands do not go together, or the result is too large.
 pub(crate) fn power<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
-    numbers(cx, a, b, number::power).unwrap_or_else(|| Err(unsupported(cx, "**", a, b)))
+    numbers(cx, a, b, number::power).unwrap_or_else(|| Err(unsupported_error(cx, "**", a, b)))
 }
 
 /// `-a`.

@@ -149,13 +149,13 @@ fn scalar_order<'a>(
     }
     match (a, b) {
         (Value::Bytes(a), Value::Bytes(b)) => Ok(Some(a.cmp(b))),
-        _ => Err(no_order(cx, sign, a, b)),
+        _ => Err(order_error(cx, sign, a, b)),
     }
 }
 
 #[cold]
 #[inline(never)]
-fn no_order<'a>(cx: &Context<'_, 'a>, sign: &str, a: &Value<'a>, b: &Value<'a>) -> Error {
+fn order_error<'a>(cx: &Context<'_, 'a>, sign: &str, a: &Value<'a>, b: &Value<'a>) -> Error {
     for operand in [a, b] {
         match operand {
             _ if operand.is_pending() => return Error::suspended(),

@@ -60,13 +60,13 @@ pub(crate) fn value_length<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Resul
     match value {
         Value::Undefined(_) => cx.check_use(value).map(|()| 0),
         Value::Bytes(bytes) => Ok(bytes.len()),
-        Value::Namespace(_) => Err(no_length(cx, value)),
-        _ => cx.heap.len(value).ok_or_else(|| no_length(cx, value)),
+        Value::Namespace(_) => Err(length_error(cx, value)),
+        _ => cx.heap.len(value).ok_or_else(|| length_error(cx, value)),
     }
 }
 
 #[cold]
-fn no_length<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> hinagata_value::Error {
+fn length_error<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> hinagata_value::Error {
     wrong_type(cx, value, |name| format!("a {name} has no length"))
 }
 

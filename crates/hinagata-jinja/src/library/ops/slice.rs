@@ -5,7 +5,7 @@ use hinagata_value::{Error, Kind, Range, Result, Value};
 use super::super::{
     number::as_int,
     textual::{copy_string, finish_text, part_of},
-    types::{no_text, require_settled, type_error, wrong_type},
+    types::{no_text_error, require_settled, type_error, wrong_type},
 };
 use super::arithmetic::new_bytes;
 use crate::context::{Context, UndefinedMode};
@@ -38,14 +38,14 @@ pub(crate) fn slice_value<'a>(
     step: Option<&Value<'a>>,
 ) -> Result<Value<'a>> {
     require_settled(value)?;
-    let cut = |len: usize| cut(cx, len, start, stop, step);
+    let cut_for_len = |len: usize| resolve_cut(cx, len, start, stop, step);
     match value.kind() {
         Kind::Str => match value.as_str() {
-            Some(text) => slice_text(cx, value, text, cut),
-            None => Err(no_text()),
+            Some(text) => slice_text(cx, value, text, cut_for_len),
+            None => Err(no_text_error()),
         },
         Kind::List | Kind::Tuple => {
-            let cut = cut(cx.heap.len(value).unwrap_or(0))?;
+            let cut = cut_for_len(cx.heap.len(value).unwrap_or(0))?;
             let mut list = cx.heap.list()?;
             list.reserve(cut.len)?;
             for place in cut.places() {
@@ -53,10 +53,10 @@ pub(crate) fn slice_value<'a>(
             }
             Ok(if value.kind() == Kind::Tuple { list.finish_tuple() } else { list.finish() })
         }
-        Kind::Range => slice_range(cx, value, cut(cx.heap.len(value).unwrap_or(0))?),
+        Kind::Range => slice_range(cx, value, cut_for_len(cx.heap.len(value).unwrap_or(0))?),
         Kind::Bytes => {
             let whole = value.as_bytes().unwrap_or_default();
-            new_bytes(cx, cut(whole.len())?.places().map(|place| whole[place]).collect())
+            new_bytes(cx, cut_for_len(whole.len())?.places().map(|place| whole[place]).collect())
         }
         Kind::Undefined if cx.settings.undefined == UndefinedMode::Empty => Ok(value.clone()),
         _ => Err(wrong_type(cx, value, |name| format!("a {name} cannot be sliced"))),
@@ -85,14 +85,14 @@ pub(crate) fn slice_literal<'a>(
 }
 
 /// The places that the bounds mean in a sequence of `len` items.
-fn cut<'a>(
+fn resolve_cut<'a>(
     cx: &Context<'_, 'a>,
     len: usize,
     start: Option<&Value<'a>>,
     stop: Option<&Value<'a>>,
     step: Option<&Value<'a>>,
 ) -> Result<Cut> {
-    let step = bound(cx, step)?.unwrap_or(1);
+    let step = resolve_bound(cx, step)?.unwrap_or(1);
     if step == 0 {
         return Err(Error::runtime("the step of a slice cannot be zero"));
     }
@@ -102,14 +102,14 @@ fn cut<'a>(
         let bound = if bound < 0 { bound.saturating_add(len) } else { bound };
         bound.clamp(low, high)
     };
-    let start = bound(cx, start)?.map_or(if step > 0 { low } else { high }, inside);
-    let stop = bound(cx, stop)?.map_or(if step > 0 { high } else { low }, inside);
+    let start = resolve_bound(cx, start)?.map_or(if step > 0 { low } else { high }, inside);
+    let stop = resolve_bound(cx, stop)?.map_or(if step > 0 { high } else { low }, inside);
     let distance = if step > 0 { stop - start } else { start - stop };
     let len = if distance <= 0 { 0 } else { (distance.unsigned_abs() - 1) / step.unsigned_abs() + 1 };
     Ok(Cut { start, stop, step, len: usize::try_from(len).unwrap_or(usize::MAX) })
 }
 
-fn bound<'a>(cx: &Context<'_, 'a>, value: Option<&Value<'a>>) -> Result<Option<i64>> {
+fn resolve_bound<'a>(cx: &Context<'_, 'a>, value: Option<&Value<'a>>) -> Result<Option<i64>> {
     let Some(value) = value.filter(|value| !value.is_none()) else { return Ok(None) };
     match as_int(value) {
         Some(int) => Ok(Some(int.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64)),
@@ -123,11 +123,11 @@ fn slice_text<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
     text: &str,
-    cut: impl FnOnce(usize) -> Result<Cut>,
+    cut_for_len: impl FnOnce(usize) -> Result<Cut>,
 ) -> Result<Value<'a>> {
     cx.heap.budget().step_bytes(text.len())?;
     let ascii = text.is_ascii();
-    let cut = cut(if ascii { text.len() } else { text.chars().count() })?;
+    let cut = cut_for_len(if ascii { text.len() } else { text.chars().count() })?;
     if cut.len == 0 {
         return copy_string(cx, "", value.is_safe());
     }
