@@ -4,7 +4,7 @@ use hinagata_context::{Resource, TemplateFile};
 use serde_json::{Map, Value};
 
 use crate::{
-    context::{resources, template_file},
+    context::{read_resources, read_template_file},
     shape::{Section, Shape},
 };
 
@@ -63,15 +63,15 @@ impl Agent {
     }
 
     /// Reads an agent of a configuration; `usual` is the default prompt.
-    pub(crate) fn read(section: &Section<'_>, id: String, usual: &str, shape: &mut Shape) -> Self {
+    pub(crate) fn from_section(section: &Section<'_>, id: String, usual: &str, shape: &mut Shape) -> Self {
         let agent = Self {
             name: section.text("name", shape),
             description: section.text("description", shape),
             model: section.text("model", shape),
-            system: PromptSource::read(section, "promptTemplate", shape),
-            user: PromptSource::read(section, "defaultUserPromptTemplate", shape),
+            system: PromptSource::from_field(section, "promptTemplate", shape),
+            user: PromptSource::from_field(section, "defaultUserPromptTemplate", shape),
             variables: section.variables("variables", shape),
-            resources: resources(section, shape),
+            resources: read_resources(section, shape),
             ..Self::new(id, section.text("prompt", shape).unwrap_or_else(|| usual.to_owned()))
         };
         section.finish(shape);
@@ -94,13 +94,13 @@ impl From<hinagata::Agent> for Agent {
 
 impl PromptSource {
     /// Reads the source under `key`.
-    fn read(section: &Section<'_>, key: &str, shape: &mut Shape) -> Option<Self> {
+    fn from_field(section: &Section<'_>, key: &str, shape: &mut Shape) -> Option<Self> {
         section.get(key)?;
         let section = section.section(key, shape);
-        section.is_there().then(|| Self::of(&section, shape))
+        section.is_present().then(|| Self::from_section(&section, shape))
     }
 
-    fn of(section: &Section<'_>, shape: &mut Shape) -> Self {
+    fn from_section(section: &Section<'_>, shape: &mut Shape) -> Self {
         match section.text("prompt", shape) {
             Some(id) if section.get("file").is_none() => {
                 let variables = section.variables("variables", shape);
@@ -108,10 +108,10 @@ impl PromptSource {
                 Self::Catalog { id, variables }
             }
             Some(_) => {
-                shape.wrong(section.at("prompt"), "conflicts with `file`; keep one of them");
-                Self::File(template_file(section, shape))
+                shape.add_problem(section.field_path("prompt"), "conflicts with `file`; keep one of them");
+                Self::File(read_template_file(section, shape))
             }
-            None => Self::File(template_file(section, shape)),
+            None => Self::File(read_template_file(section, shape)),
         }
     }
 
@@ -121,7 +121,7 @@ impl PromptSource {
     /// Code `definition` with all problems, including unknown keys.
     pub fn from_value(value: &Value) -> hinagata::Result<Self> {
         let mut shape = Shape::default();
-        let source = Self::of(&Section::root(value, &mut shape), &mut shape);
+        let source = Self::from_section(&Section::root(value, &mut shape), &mut shape);
         match shape.finish(&|_| None)?.into_iter().next() {
             Some(unknown) => Err(unknown.error),
             None => Ok(source),

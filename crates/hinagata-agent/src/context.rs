@@ -12,7 +12,7 @@ use hinagata_context::{
 };
 
 /// Reads the options of a context.
-pub(crate) fn context(
+pub(crate) fn read_context(
     section: &Section<'_>,
     directory: &Path,
     profile: Profile,
@@ -21,8 +21,8 @@ pub(crate) fn context(
     let base =
         section.text("baseDir", shape).map_or_else(|| directory.to_owned(), |base| directory.join(base));
     let mut options = ContextOptions { wall: Some(directory.to_owned()), ..ContextOptions::new(base) };
-    options.include = section.texts("include", shape);
-    options.exclude = section.texts("exclude", shape);
+    options.include = section.text_list("include", shape);
+    options.exclude = section.text_list("exclude", shape);
     if let Some(most) = section.count("maxFiles", shape) {
         options.max_files = usize::try_from(most).unwrap_or(usize::MAX);
     }
@@ -35,19 +35,19 @@ pub(crate) fn context(
         max: most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
         count: false,
     };
-    options.focus = section.texts("focus", shape);
-    options.priorities = priorities(section, shape);
+    options.focus = section.text_list("focus", shape);
+    options.priorities = read_priorities(section, shape);
     options.variables = section.variables("variables", shape);
-    options.resources = resources(section, shape);
-    options.rules = rules(section, profile, shape);
-    options.frame = frame(section, shape);
+    options.resources = read_resources(section, shape);
+    options.rules = read_rules(section, profile, shape);
+    options.frame = read_frame(section, shape);
     options.templates =
-        TemplateOptions { keep_trailing_newline: profile.has_habits(), ..TemplateOptions::default() };
+        TemplateOptions { keep_trailing_newline: profile.is_compat(), ..TemplateOptions::default() };
     section.finish(shape);
     options
 }
 
-fn rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rules {
+fn read_rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rules {
     let usual = profile.rules();
     let mut rule = |key: &str, usual: bool| section.flag(key, shape).map_or(usual, |include| !include);
     Rules {
@@ -59,89 +59,96 @@ fn rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rules {
     }
 }
 
-fn frame(section: &Section<'_>, shape: &mut Shape) -> Frame {
+fn read_frame(section: &Section<'_>, shape: &mut Shape) -> Frame {
     let Some(name) = section.text("format", shape) else { return Frame::default() };
     Frame::from_name(&name).unwrap_or_else(|| {
-        shape.wrong(section.at("format"), format!("must be plain, markdown or xml, not `{name}`"));
+        shape.add_problem(
+            section.field_path("format"),
+            format!("must be plain, markdown or xml, not `{name}`"),
+        );
         Frame::default()
     })
 }
 
 /// Reads an object of patterns and numbers.
-fn priorities(section: &Section<'_>, shape: &mut Shape) -> Vec<(String, f64)> {
+fn read_priorities(section: &Section<'_>, shape: &mut Shape) -> Vec<(String, f64)> {
     let mut priorities = Vec::new();
     for (pattern, value) in section.variables("priorities", shape) {
         match value.as_f64() {
             Some(priority) => priorities.push((pattern, priority)),
-            None => shape.wrong(format!("{}.{pattern}", section.at("priorities")), "must be a number"),
+            None => shape
+                .add_problem(format!("{}.{pattern}", section.field_path("priorities")), "must be a number"),
         }
     }
     priorities
 }
 
 /// The resources of a section.
-pub(crate) fn resources(section: &Section<'_>, shape: &mut Shape) -> Vec<Resource> {
+pub(crate) fn read_resources(section: &Section<'_>, shape: &mut Shape) -> Vec<Resource> {
     let sections = section.sections("resources", shape);
-    sections.iter().filter_map(|section| resource(section, shape)).collect()
+    sections.iter().filter_map(|section| read_resource(section, shape)).collect()
 }
 
-fn resource(section: &Section<'_>, shape: &mut Shape) -> Option<Resource> {
-    if !section.is_there() {
+fn read_resource(section: &Section<'_>, shape: &mut Shape) -> Option<Resource> {
+    if !section.is_present() {
         return None;
     }
     let kind = section.text("type", shape);
     let bundle = kind.as_deref() == Some("bundle");
     if !bundle && kind.as_deref() != Some("template") {
-        shape.wrong(section.at("type"), "must be `bundle` or `template`");
+        shape.add_problem(section.field_path("type"), "must be `bundle` or `template`");
         return None;
     }
-    let id = section.needed("id", shape);
+    let id = section.required_text("id", shape);
     let (name, description) = (section.text("name", shape), section.text("description", shape));
-    let kind = if bundle { self::bundle(section, shape) } else { template_resource(section, shape) };
+    let kind = if bundle { read_bundle(section, shape) } else { read_template_resource(section, shape) };
     section.finish(shape);
     Some(Resource { id, name, description, kind })
 }
 
-fn bundle(section: &Section<'_>, shape: &mut Shape) -> ResourceKind {
+fn read_bundle(section: &Section<'_>, shape: &mut Shape) -> ResourceKind {
     if section.get("include").is_none() {
-        shape.wrong(section.at("include"), "is missing");
+        shape.add_problem(section.field_path("include"), "is missing");
     }
     ResourceKind::Bundle {
-        include: section.texts("include", shape),
-        exclude: section.texts("exclude", shape),
+        include: section.text_list("include", shape),
+        exclude: section.text_list("exclude", shape),
         base: section.text("baseDir", shape).map(PathBuf::from),
         virtual_path: section.text("virtualPath", shape),
     }
 }
 
-fn template_resource(section: &Section<'_>, shape: &mut Shape) -> ResourceKind {
+fn read_template_resource(section: &Section<'_>, shape: &mut Shape) -> ResourceKind {
     let template = section.section("template", shape);
     let variables = section.variables("variables", shape);
-    ResourceKind::Template { template: template_file(&template, shape), variables }
+    ResourceKind::Template { template: read_template_file(&template, shape), variables }
 }
 
 /// A template in a file.
-pub(crate) fn template_file(section: &Section<'_>, shape: &mut Shape) -> TemplateFile {
+pub(crate) fn read_template_file(section: &Section<'_>, shape: &mut Shape) -> TemplateFile {
     let file = TemplateFile {
-        file: section.needed("file", shape),
+        file: section.required_text("file", shape),
         base: section.text("baseDir", shape).map(PathBuf::from),
         variables: section.variables("variables", shape),
-        encoding: encoding(section, shape),
+        encoding: read_encoding(section, shape),
     };
     section.finish(shape);
     file
 }
 
-fn encoding(section: &Section<'_>, shape: &mut Shape) -> Encoding {
+fn read_encoding(section: &Section<'_>, shape: &mut Shape) -> Encoding {
     let Some(name) = section.text("encoding", shape) else { return Encoding::default() };
     Encoding::from_name(&name).unwrap_or_else(|| {
-        shape.wrong(section.at("encoding"), format!("must be utf-8, latin1 or utf16le, not `{name}`"));
+        shape.add_problem(
+            section.field_path("encoding"),
+            format!("must be utf-8, latin1 or utf16le, not `{name}`"),
+        );
         Encoding::default()
     })
 }
 
 /// The first path of a configuration that leads out of its directory.
-pub(crate) fn outside(options: &ContextOptions, directory: &Path) -> Option<String> {
+pub(crate) fn first_path_outside(options: &ContextOptions, directory: &Path) -> Option<String> {
     // An absolute path may still be inside the directory.
     let leads_out = |path: &str| {
         let inner = Path::new(path).strip_prefix(directory).ok().and_then(Path::to_str);
@@ -158,14 +165,14 @@ pub(crate) fn outside(options: &ContextOptions, directory: &Path) -> Option<Stri
             ResourceKind::Bundle { include, base, .. } => {
                 paths.extend(include.iter().cloned().chain(base.as_deref().map(of_path)));
             }
-            ResourceKind::Template { template, .. } => paths.extend(of_template(template)),
+            ResourceKind::Template { template, .. } => paths.extend(template_paths(template)),
         }
     }
     paths.into_iter().find(|path| leads_out(path))
 }
 
 /// The paths in the source of a template.
-pub(crate) fn of_template(template: &TemplateFile) -> Vec<String> {
+pub(crate) fn template_paths(template: &TemplateFile) -> Vec<String> {
     let base = template.base.as_ref().map(|base| base.to_string_lossy().into_owned());
     [Some(template.file.clone()), base].into_iter().flatten().collect()
 }

@@ -2,8 +2,8 @@
 
 use hinagata::{Content, Engine, Error, Message, Reason, RenderedBody, Request, Result, Warning};
 use hinagata_context::{
-    PackedContext, PackedFile, PackedResource, Packer, Progress, Report, merge, render_file, render_text,
-    trim_both_ends,
+    PackedContext, PackedFile, PackedResource, Packer, Progress, Report, merge_variables, render_file,
+    render_text, trim_both_ends,
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value, json};
@@ -103,7 +103,7 @@ impl ChatMessage {
 
 /// The result of a call.
 #[derive(Clone, Debug)]
-pub struct Invoked {
+pub struct InvocationOutput {
     /// The called agent.
     pub agent: Agent,
     /// The rendered system prompt.
@@ -120,7 +120,7 @@ pub struct Invoked {
     pub settings_warnings: Vec<Warning>,
 }
 
-impl Invoked {
+impl InvocationOutput {
     /// The result as JSON, the same at every door: the report of each file, but not the files again.
     #[must_use]
     pub fn to_json(&self) -> Value {
@@ -141,7 +141,7 @@ impl Project {
     ///
     /// # Errors
     /// Code `not_found` for an unknown agent or prompt; those of a template that fails.
-    pub fn invoke(&self, invocation: &Invocation, engine: Option<&Engine>) -> Result<Invoked> {
+    pub fn invoke(&self, invocation: &Invocation, engine: Option<&Engine>) -> Result<InvocationOutput> {
         self.invoke_with(invocation, engine, &|_| {})
     }
 
@@ -154,7 +154,7 @@ impl Project {
         invocation: &Invocation,
         engine: Option<&Engine>,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Invoked> {
+    ) -> Result<InvocationOutput> {
         let catalog = engine.map(Engine::catalog);
         let agent = self.agent(invocation.agent.as_deref(), catalog.as_ref())?;
         let context = match &invocation.context {
@@ -163,17 +163,17 @@ impl Project {
         };
         let mut warnings = self.warnings(&context.report);
         let call = Call { project: self, invocation, agent: &agent, context: &context, engine };
-        let system = call.system(&mut warnings)?;
-        let user = call.user(&system, &mut warnings)?;
-        let messages = call.messages(&system, &user);
+        let system = call.render_system(&mut warnings)?;
+        let user = call.render_user(&system, &mut warnings)?;
+        let messages = call.build_messages(&system, &user);
         let settings_warnings = self.settings_warnings();
-        Ok(Invoked { system, user, messages, agent, context, warnings, settings_warnings })
+        Ok(InvocationOutput { system, user, messages, agent, context, warnings, settings_warnings })
     }
 
     fn pack_for(&self, agent: &Agent, progress: &(dyn Fn(Progress) + Sync)) -> Result<PackedContext> {
         let mut options = self.context.clone();
         options.resources.extend(agent.resources.iter().cloned());
-        Packer::new(&options).progress(progress).pack().map_err(context_error)
+        Packer::new(&options).with_progress(progress).pack().map_err(context_error)
     }
 }
 
@@ -187,20 +187,20 @@ struct Call<'c> {
 }
 
 impl Call<'_> {
-    fn system(&self, warnings: &mut Vec<Warning>) -> Result<String> {
+    fn render_system(&self, warnings: &mut Vec<Warning>) -> Result<String> {
         let bag = self.variables(&self.agent.prompt);
         match &self.agent.system {
-            Some(source) => self.render(source, &bag, warnings),
-            None => self.inline("prompt", &self.agent.prompt, &bag),
+            Some(source) => self.render_source(source, &bag, warnings),
+            None => self.render_inline("prompt", &self.agent.prompt, &bag),
         }
     }
 
-    fn user(&self, system: &str, warnings: &mut Vec<Warning>) -> Result<String> {
+    fn render_user(&self, system: &str, warnings: &mut Vec<Warning>) -> Result<String> {
         let bag = self.variables(system);
         match self.invocation.prompt_template.as_ref().or(self.agent.user.as_ref()) {
-            Some(source) => self.render(source, &bag, warnings),
-            None if self.project.profile.has_habits() => {
-                self.inline("user prompt", &self.invocation.prompt, &bag)
+            Some(source) => self.render_source(source, &bag, warnings),
+            None if self.project.profile.is_compat() => {
+                self.render_inline("user prompt", &self.invocation.prompt, &bag)
             }
             None => Ok(self.invocation.prompt.clone()),
         }
@@ -222,19 +222,19 @@ impl Call<'_> {
         if let Some(parent) = &self.invocation.parent {
             bag.insert("parent".to_owned(), json!({"id": parent}));
         }
-        merge(&mut bag, &self.agent.variables);
-        merge(&mut bag, &self.invocation.variables);
+        merge_variables(&mut bag, &self.agent.variables);
+        merge_variables(&mut bag, &self.invocation.variables);
         bag
     }
 
-    fn inline(&self, name: &str, source: &str, bag: &Map<String, Value>) -> Result<String> {
+    fn render_inline(&self, name: &str, source: &str, bag: &Map<String, Value>) -> Result<String> {
         let project = self.project;
         let guard = project.context.guard();
         render_text(name, source, &project.directory, bag, &project.context.templates, &guard)
             .map_err(context_error)
     }
 
-    fn render(
+    fn render_source(
         &self,
         source: &PromptSource,
         bag: &Map<String, Value>,
@@ -252,11 +252,11 @@ impl Call<'_> {
                         format!("cannot find the prompt `{id}` without a catalog"),
                     )
                 })?;
-                let all = hinagata_context::above_defaults(variables, bag);
+                let all = hinagata_context::apply_defaults(variables, bag);
                 let rendered = engine.render_blocking(&Request::new(id).with_variable_map(&all))?;
                 warnings.extend(rendered.warnings.iter().cloned());
                 if let RenderedBody::Messages(messages) = &rendered.body {
-                    warnings.extend(flattened(id, messages));
+                    warnings.extend(conversation_warning(id, messages));
                 }
                 Ok(match rendered.body {
                     RenderedBody::Text(text) => text,
@@ -266,31 +266,32 @@ impl Call<'_> {
         }
     }
 
-    fn messages(&self, system: &str, user: &str) -> Vec<ChatMessage> {
+    fn build_messages(&self, system: &str, user: &str) -> Vec<ChatMessage> {
         let mut messages = Vec::with_capacity(self.invocation.history.len() + 2);
         // An agent without instructions has no system message; providers reject empty ones.
-        if self.project.profile.has_habits() || !system.is_empty() {
+        if self.project.profile.is_compat() || !system.is_empty() {
             messages.push(ChatMessage::new("system", system));
         }
         messages.extend(self.invocation.history.iter().cloned());
         let role = self.invocation.prompt_role.as_deref().unwrap_or("user");
-        messages.push(ChatMessage::new(role, format!("{user}{}", self.packed())));
+        messages.push(ChatMessage::new(role, format!("{user}{}", self.context_suffix())));
         messages
     }
 
     /// The packed context as it follows the user prompt.
-    fn packed(&self) -> String {
+    fn context_suffix(&self) -> String {
         let text = trim_both_ends(&self.context.text);
         if text.is_empty() {
             return String::new();
         }
-        let element = if self.project.profile.has_habits() { ELEMENT.to_owned() } else { element(text) };
+        let element =
+            if self.project.profile.is_compat() { ELEMENT.to_owned() } else { context_element(text) };
         format!("\n\n<{element}>\n{text}\n</{element}>")
     }
 }
 
 /// The warning about a conversation that becomes one text.
-fn flattened(id: &str, messages: &[Message]) -> Option<Warning> {
+fn conversation_warning(id: &str, messages: &[Message]) -> Option<Warning> {
     let is_text = |content: &Content| matches!(content, Content::Text(_));
     let lost = match () {
         () if !messages.iter().flat_map(|message| &message.content).all(is_text) => {
@@ -306,7 +307,7 @@ fn flattened(id: &str, messages: &[Message]) -> Option<Warning> {
 }
 
 /// A tag name that no file can close.
-fn element(text: &str) -> String {
+fn context_element(text: &str) -> String {
     let taken = |name: &String| text.contains(&format!("</{name}"));
     let numbered = (2..).map(|number| format!("{ELEMENT}_{number}"));
     std::iter::once(ELEMENT.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()

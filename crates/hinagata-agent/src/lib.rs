@@ -15,7 +15,7 @@
 //!  compatibility mode and rules of a project
 //!
 //!
-//!  [`Invocation`], [`Invoked`]
+//!  [`Invocation`], [`InvocationOutput`]
 //!  a call, and its messages
 //!
 //!
@@ -51,6 +51,6 @@ mod warnings;
 
 pub use agent::{Agent, PromptSource};
 pub use error::context_error;
-pub use invoke::{ChatMessage, GivenContext, Invocation, Invoked};
+pub use invoke::{ChatMessage, GivenContext, Invocation, InvocationOutput};
 pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};

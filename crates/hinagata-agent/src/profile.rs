@@ -52,7 +52,7 @@ impl Profile {
 
     /// Whether the text of a user is a template, and template files keep their last newline.
     #[must_use]
-    pub const fn has_habits(self) -> bool {
+    pub const fn is_compat(self) -> bool {
         matches!(self, Self::Named { .. } | Self::Compat)
     }
 
@@ -70,11 +70,11 @@ impl Profile {
 
     /// How files merge with the files that they extend.
     pub(crate) const fn merging(self) -> Merging {
-        if self.has_habits() { Merging::WholeVariables } else { Merging::Deep }
+        if self.is_compat() { Merging::WholeVariables } else { Merging::Deep }
     }
 
     /// The cause and the hint for files that the profile would pack, if more than the name of a file requested it.
-    pub(crate) const fn withheld(self, reason: Reason) -> Option<(&'static str, &'static str)> {
+    pub(crate) const fn withheld_cause(self, reason: Reason) -> Option<(&'static str, &'static str)> {
         match (self, reason) {
             (Self::Named { trusted: false }, Reason::Ignored) => {
                 Some(("because the workspace is not trusted", "read its settings, then run `hina trust`"))

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     agent::{Agent, PromptSource},
-    context::{context, of_template, outside},
+    context::{first_path_outside, read_context, template_paths},
     profile::{COMPAT, Profile},
     shape::{Locate, Section, Shape, camel_case},
 };
@@ -45,7 +45,7 @@ pub struct Project {
     /// Warnings about unknown keys in `context` and `agents`.
     pub diagnostics: Vec<Diagnostic>,
     /// Warnings of the settings about these sections; opening a workspace prints them.
-    pub(crate) of_settings: Vec<Diagnostic>,
+    pub(crate) settings_diagnostics: Vec<Diagnostic>,
     /// The unparsed section `context`.
     written: Map<String, Value>,
 }
@@ -80,13 +80,13 @@ impl Project {
         let directory = named.map_or_else(|| directory.to_owned(), |named| directory.join(named));
         let compat = root.text("compat", &mut shape);
         if let Some(name) = compat.as_deref().filter(|name| *name != COMPAT) {
-            shape.wrong("compat", format!("cannot be `{name}`; use {COMPAT}"));
+            shape.add_problem("compat", format!("cannot be `{name}`; use {COMPAT}"));
         }
         let profile = profile.with_compat(compat.as_deref());
         let system_prompt = root.text("systemPrompt", &mut shape).unwrap_or_default();
         let section = root.section("context", &mut shape);
-        let context = context(&section, &directory, profile, &mut shape);
-        let agents = Agents::read(&root.section("agents", &mut shape), &system_prompt, &mut shape);
+        let context = read_context(&section, &directory, profile, &mut shape);
+        let agents = Agents::from_section(&root.section("agents", &mut shape), &system_prompt, &mut shape);
         let written = root.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
         let diagnostics = shape.finish(locate)?;
         Ok(Self {
@@ -96,7 +96,7 @@ impl Project {
             context,
             agents,
             diagnostics,
-            of_settings: Vec::new(),
+            settings_diagnostics: Vec::new(),
             written,
         })
     }
@@ -118,16 +118,16 @@ impl Project {
     pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
         let locate = |setting: &str| place_in_settings(settings, root, setting);
         let profile = Profile::from_settings(settings, trusted);
-        let mut project = Self::read_located(&assembled(settings), root, profile, &locate)?;
+        let mut project = Self::read_located(&config_from_settings(settings), root, profile, &locate)?;
         project.context.templates.limits = settings.limits();
-        project.of_settings =
-            settings.diagnostics().iter().filter(|found| concerns(found)).cloned().collect();
+        project.settings_diagnostics =
+            settings.diagnostics().iter().filter(|found| is_about_project(found)).cloned().collect();
         if trusted {
             return Ok(project);
         }
-        if let Some(path) = project.outside(root) {
+        if let Some(path) = project.first_path_outside(root) {
             let message = format!("`{path}` is outside of this workspace, which you do not trust");
-            return Err(untrusted(message).with("path", path));
+            return Err(untrusted_error(message).with("path", path));
         }
         Ok(project)
     }
@@ -154,17 +154,17 @@ impl Project {
 
     /// The first path that leads out of `root`.
     #[must_use]
-    pub fn outside(&self, root: &Path) -> Option<String> {
+    pub fn first_path_outside(&self, root: &Path) -> Option<String> {
         let mut all = self.context.clone();
         for agent in self.agents.iter() {
             all.resources.extend(agent.resources.iter().cloned());
             for source in [&agent.system, &agent.user].into_iter().flatten() {
                 if let PromptSource::File(file) = source {
-                    all.include.extend(of_template(file));
+                    all.include.extend(template_paths(file));
                 }
             }
         }
-        outside(&all, root)
+        first_path_outside(&all, root)
     }
 
     /// The configuration with its defaults, as JSON.
@@ -207,14 +207,14 @@ impl Project {
     }
 }
 
-fn untrusted(message: String) -> Error {
+fn untrusted_error(message: String) -> Error {
     Error::new(Code::Approval, message)
         .with_reason(Reason::Untrusted)
         .with_hint("read its settings, then run `hina trust`")
 }
 
 /// Whether a warning of the settings is about the sections of a project.
-fn concerns(found: &Diagnostic) -> bool {
+fn is_about_project(found: &Diagnostic) -> bool {
     let setting = found.error.details().get("setting").and_then(Value::as_str).unwrap_or_default();
     setting.split_once('.').map_or(OWN.contains(&setting), |(section, _)| SECTIONS.contains(&section))
 }
@@ -249,7 +249,7 @@ fn check_version(root: &Section<'_>) -> Result<()> {
 }
 
 /// The settings of agents and context as one configuration.
-fn assembled(settings: &Settings) -> Value {
+fn config_from_settings(settings: &Settings) -> Value {
     let mut config = Map::new();
     for (name, resolved) in settings.iter().filter(|(_, resolved)| resolved.origin != Origin::Default) {
         let value = resolved.value.clone();
@@ -270,19 +270,19 @@ fn assembled(settings: &Settings) -> Value {
 }
 
 impl Agents {
-    fn read(section: &Section<'_>, system_prompt: &str, shape: &mut Shape) -> Self {
+    fn from_section(section: &Section<'_>, system_prompt: &str, shape: &mut Shape) -> Self {
         let manager = section.section("manager", shape);
         let id = manager.text("id", shape).unwrap_or_else(|| MANAGER.to_owned());
         let subagents = section.sections("subagents", shape);
         let agents = Self {
             mode: section.text("mode", shape).unwrap_or_else(|| "single".to_owned()),
             enable_subagents: section.flag("enableSubagents", shape).unwrap_or(true),
-            manager: Agent::read(&manager, id, system_prompt, shape),
+            manager: Agent::from_section(&manager, id, system_prompt, shape),
             subagents: subagents
                 .iter()
                 .map(|section| {
-                    let id = section.needed("id", shape);
-                    Agent::read(section, id, system_prompt, shape)
+                    let id = section.required_text("id", shape);
+                    Agent::from_section(section, id, system_prompt, shape)
                 })
                 .collect(),
         };

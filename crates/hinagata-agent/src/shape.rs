@@ -17,14 +17,14 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    pub(crate) fn wrong(&mut self, path: impl Into<String>, message: impl Into<String>) {
+    pub(crate) fn add_problem(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.problems.push((path.into(), message.into()));
     }
 
     /// Warnings, or one error for all problems; `locate` finds the place of a field.
     pub(crate) fn finish(self, locate: &Locate<'_>) -> Result<Vec<Diagnostic>, Error> {
         let Some((path, message)) = self.problems.first() else {
-            return Ok(self.unknown.iter().map(|unknown| odd(unknown, locate)).collect());
+            return Ok(self.unknown.iter().map(|unknown| unknown_key_warning(unknown, locate)).collect());
         };
         let more = match self.problems.len() {
             1 => String::new(),
@@ -32,16 +32,17 @@ impl Shape {
             count => format!(", and {} more problems", count - 1),
         };
         let paths: Vec<&str> = self.problems.iter().map(|(path, _)| path.as_str()).collect();
-        let told: Vec<Value> = self.problems.iter().map(|problem| told(problem, locate)).collect();
+        let problems: Vec<Value> =
+            self.problems.iter().map(|problem| problem_value(problem, locate)).collect();
         let error = Error::definition(Reason::Settings, format!("`{path}` {message}{more}"))
             .with("paths", paths)
-            .with("problems", told);
+            .with("problems", problems);
         Err(locate(path).into_iter().fold(error, Error::at))
     }
 }
 
 /// The warning about an unknown key.
-fn odd((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic {
+fn unknown_key_warning((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic {
     let error = Error::definition(Reason::Settings, format!("unknown setting `{path}`"))
         .with("setting", path.as_str())
         .with_near(near.clone())
@@ -55,14 +56,14 @@ fn odd((path, near): &(String, Vec<String>), locate: &Locate<'_>) -> Diagnostic 
 pub(crate) type Locate<'l> = dyn Fn(&str) -> Option<Place> + 'l;
 
 /// A problem, with its place.
-fn told((path, message): &(String, String), locate: &Locate<'_>) -> Value {
-    let mut told = serde_json::json!({"setting": path, "message": format!("`{path}` {message}")});
+fn problem_value((path, message): &(String, String), locate: &Locate<'_>) -> Value {
+    let mut value = serde_json::json!({"setting": path, "message": format!("`{path}` {message}")});
     if let Some(place) = locate(path) {
-        told["file"] = place.file.into();
-        told["line"] = place.line.into();
-        told["column"] = place.column.into();
+        value["file"] = place.file.into();
+        value["line"] = place.line.into();
+        value["column"] = place.column.into();
     }
-    told
+    value
 }
 
 /// An object of the configuration, and its path.
@@ -70,63 +71,63 @@ pub(crate) struct Section<'s> {
     pub(crate) path: String,
     entries: Option<&'s Map<String, Value>>,
     /// The keys that were read, in snake_case.
-    asked: RefCell<Vec<String>>,
+    read_keys: RefCell<Vec<String>>,
 }
 
 impl<'s> Section<'s> {
     /// The whole configuration.
     pub(crate) fn root(value: &'s Value, shape: &mut Shape) -> Self {
-        Self::of(String::new(), Some(value), shape)
+        Self::new(String::new(), Some(value), shape)
     }
 
-    fn of(path: String, value: Option<&'s Value>, shape: &mut Shape) -> Self {
+    fn new(path: String, value: Option<&'s Value>, shape: &mut Shape) -> Self {
         let entries = match value {
             None | Some(Value::Null) => None,
             Some(Value::Object(entries)) => Some(entries),
             Some(other) => {
-                shape.wrong(path.clone(), format!("must be an object, not {}", kind(other)));
+                shape.add_problem(path.clone(), format!("must be an object, not {}", describe_type(other)));
                 None
             }
         };
-        Self { path, entries, asked: RefCell::default() }
+        Self { path, entries, read_keys: RefCell::default() }
     }
 
     /// Reports unknown keys; call it after reading all fields of a section.
     pub(crate) fn finish(&self, shape: &mut Shape) {
-        let asked = self.asked.borrow();
+        let read_keys = self.read_keys.borrow();
         for key in self.entries.into_iter().flat_map(Map::keys) {
             let snake = snake_case(key);
-            if asked.contains(&snake) {
+            if read_keys.contains(&snake) {
                 continue;
             }
             // Similar names use the spelling of the author.
             let camel = *key != snake;
             let spelled = |name: &String| if camel { camel_case(name) } else { name.clone() };
-            let near = near_names(&snake, asked.iter().map(String::as_str)).iter().map(spelled).collect();
-            shape.unknown.push((self.at(key), near));
+            let near = near_names(&snake, read_keys.iter().map(String::as_str)).iter().map(spelled).collect();
+            shape.unknown.push((self.field_path(key), near));
         }
     }
 
     /// Whether it exists.
-    pub(crate) fn is_there(&self) -> bool {
+    pub(crate) fn is_present(&self) -> bool {
         self.entries.is_some()
     }
 
     /// The path of a field.
-    pub(crate) fn at(&self, key: &str) -> String {
+    pub(crate) fn field_path(&self, key: &str) -> String {
         if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
     }
 
     /// The field `key`, a camelCase name; null counts as missing.
     pub(crate) fn get(&self, key: &str) -> Option<&'s Value> {
-        self.asked.borrow_mut().push(snake_case(key));
+        self.read_keys.borrow_mut().push(snake_case(key));
         let entries = self.entries?;
         let found = entries.get(key).or_else(|| entries.get(&snake_case(key)));
         found.filter(|value| !value.is_null())
     }
 
     pub(crate) fn section(&self, key: &str, shape: &mut Shape) -> Section<'s> {
-        Section::of(self.at(key), self.get(key), shape)
+        Section::new(self.field_path(key), self.get(key), shape)
     }
 
     /// The sections of a list.
@@ -134,12 +135,16 @@ impl<'s> Section<'s> {
         match self.get(key) {
             None => Vec::new(),
             Some(Value::Array(items)) => {
-                let section =
-                    |(place, item)| Section::of(format!("{}[{place}]", self.at(key)), Some(item), shape);
+                let section = |(place, item)| {
+                    Section::new(format!("{}[{place}]", self.field_path(key)), Some(item), shape)
+                };
                 items.iter().enumerate().map(section).collect()
             }
             Some(other) => {
-                shape.wrong(self.at(key), format!("must be a list, not {}", kind(other)));
+                shape.add_problem(
+                    self.field_path(key),
+                    format!("must be a list, not {}", describe_type(other)),
+                );
                 Vec::new()
             }
         }
@@ -149,31 +154,34 @@ impl<'s> Section<'s> {
         match self.get(key)? {
             Value::String(text) => Some(text.clone()),
             other => {
-                shape.wrong(self.at(key), format!("must be a string, not {}", kind(other)));
+                shape.add_problem(
+                    self.field_path(key),
+                    format!("must be a string, not {}", describe_type(other)),
+                );
                 None
             }
         }
     }
 
     /// A required string.
-    pub(crate) fn needed(&self, key: &str, shape: &mut Shape) -> String {
+    pub(crate) fn required_text(&self, key: &str, shape: &mut Shape) -> String {
         let problems = shape.problems.len();
         match self.text(key, shape) {
             Some(text) if !text.is_empty() => text,
             // The wrong type is already reported.
             _ if shape.problems.len() > problems => String::new(),
             Some(_) => {
-                shape.wrong(self.at(key), "must not be empty");
+                shape.add_problem(self.field_path(key), "must not be empty");
                 String::new()
             }
             None => {
-                shape.wrong(self.at(key), "is missing");
+                shape.add_problem(self.field_path(key), "is missing");
                 String::new()
             }
         }
     }
 
-    pub(crate) fn texts(&self, key: &str, shape: &mut Shape) -> Vec<String> {
+    pub(crate) fn text_list(&self, key: &str, shape: &mut Shape) -> Vec<String> {
         let all = match self.get(key) {
             None => Some(Vec::new()),
             Some(Value::String(text)) => Some(vec![text.clone()]),
@@ -181,7 +189,7 @@ impl<'s> Section<'s> {
             Some(_) => None,
         };
         all.unwrap_or_else(|| {
-            shape.wrong(self.at(key), "must be a list of strings");
+            shape.add_problem(self.field_path(key), "must be a list of strings");
             Vec::new()
         })
     }
@@ -190,7 +198,10 @@ impl<'s> Section<'s> {
         let value = self.get(key)?;
         let count = value.as_u64();
         if count.is_none() {
-            shape.wrong(self.at(key), format!("must be an integer, not {}", shown(value)));
+            shape.add_problem(
+                self.field_path(key),
+                format!("must be an integer, not {}", describe_value(value)),
+            );
         }
         count
     }
@@ -199,7 +210,10 @@ impl<'s> Section<'s> {
         let value = self.get(key)?;
         let flag = value.as_bool();
         if flag.is_none() {
-            shape.wrong(self.at(key), format!("must be true or false, not {}", shown(value)));
+            shape.add_problem(
+                self.field_path(key),
+                format!("must be true or false, not {}", describe_value(value)),
+            );
         }
         flag
     }
@@ -210,7 +224,10 @@ impl<'s> Section<'s> {
             None => Map::new(),
             Some(Value::Object(entries)) => entries.clone(),
             Some(other) => {
-                shape.wrong(self.at(key), format!("must be an object, not {}", kind(other)));
+                shape.add_problem(
+                    self.field_path(key),
+                    format!("must be an object, not {}", describe_type(other)),
+                );
                 Map::new()
             }
         }
@@ -235,7 +252,7 @@ pub(crate) fn camel_case(key: &str) -> String {
 }
 
 /// The type of a value, with its article.
-fn kind(value: &Value) -> &'static str {
+fn describe_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -246,9 +263,9 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn shown(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     match value {
         Value::Number(_) | Value::Bool(_) => format!("`{value}`"),
-        other => kind(other).to_owned(),
+        other => describe_type(other).to_owned(),
     }
 }

@@ -13,8 +13,8 @@ impl Project {
     #[must_use]
     pub fn warnings(&self, report: &Report) -> Vec<Warning> {
         let others = [Reason::Budget, Reason::Secret, Reason::Outside];
-        let others = others.into_iter().filter(|reason| self.profile.withheld(*reason).is_none());
-        let others = others.filter_map(|reason| self.of_reason(reason, report));
+        let others = others.into_iter().filter(|reason| self.profile.withheld_cause(*reason).is_none());
+        let others = others.filter_map(|reason| self.reason_warning(reason, report));
         self.named_warnings(report).into_iter().chain(others).collect()
     }
 
@@ -22,15 +22,15 @@ impl Project {
     /// print their number anyway.
     #[must_use]
     pub fn named_warnings(&self, report: &Report) -> Vec<Warning> {
-        let odd = self.diagnostics.iter().map(of_diagnostic);
+        let odd = self.diagnostics.iter().map(diagnostic_warning);
         let unmatched = report.unmatched.iter().map(|pattern| {
             let error = Error::new(Code::NotFound, format!("no file matches `{pattern}`"));
             warning(pattern, error.with_reason(Reason::Unmatched))
         });
-        let notices = report.notices.iter().map(|notice| self.of_notice(notice));
+        let notices = report.notices.iter().map(|notice| self.notice_warning(notice));
         let withheld = [Reason::Secret, Reason::Outside, Reason::Ignored];
-        let withheld = withheld.into_iter().filter(|reason| self.profile.withheld(*reason).is_some());
-        let withheld = withheld.filter_map(|reason| self.of_reason(reason, report));
+        let withheld = withheld.into_iter().filter(|reason| self.profile.withheld_cause(*reason).is_some());
+        let withheld = withheld.filter_map(|reason| self.reason_warning(reason, report));
         odd.chain(unmatched).chain(notices).chain(withheld).collect()
     }
 
@@ -38,16 +38,17 @@ impl Project {
     /// workspace.
     #[must_use]
     pub fn settings_warnings(&self) -> Vec<Warning> {
-        self.of_settings.iter().map(of_diagnostic).collect()
+        self.settings_diagnostics.iter().map(diagnostic_warning).collect()
     }
 
-    fn of_notice(&self, notice: &Notice) -> Warning {
+    fn notice_warning(&self, notice: &Notice) -> Warning {
         let Some(reason) = notice.reason else {
             return warning(&notice.about, Error::definition(Reason::Context, notice.message.clone()));
         };
-        let withheld = self.profile.withheld(reason);
+        let withheld = self.profile.withheld_cause(reason);
         let why = withheld.map_or_else(String::new, |(why, _)| format!(", {why}"));
-        let error = Error::new(code(reason), format!("{}{why}", notice.message)).with_reason(reason.as_str());
+        let error = Error::new(code_of_reason(reason), format!("{}{why}", notice.message))
+            .with_reason(reason.as_str());
         let hint = match reason {
             Reason::Secret | Reason::Ignored | Reason::Outside => Some(withheld_hint(reason)),
             _ => None,
@@ -57,13 +58,13 @@ impl Project {
     }
 
     /// One warning for all files that were not named explicitly and are left out for `reason`.
-    fn of_reason(&self, reason: Reason, report: &Report) -> Option<Warning> {
-        let withheld = self.profile.withheld(reason);
-        let told = |entry: &&Entry| report.notices.iter().any(|notice| notice.about == entry.path);
+    fn reason_warning(&self, reason: Reason, report: &Report) -> Option<Warning> {
+        let withheld = self.profile.withheld_cause(reason);
+        let is_reported = |entry: &&Entry| report.notices.iter().any(|notice| notice.about == entry.path);
         let left: Vec<&str> = report
             .entries
             .iter()
-            .filter(|entry| entry.reason == Some(reason) && !told(entry))
+            .filter(|entry| entry.reason == Some(reason) && !is_reported(entry))
             .map(|entry| entry.path.as_str())
             .collect();
         let named = left.iter().take(FEW).map(|path| format!("`{path}`")).collect::<Vec<_>>().join(", ");
@@ -84,13 +85,14 @@ impl Project {
         };
         let (why, hint) = withheld.map_or((String::new(), hint), |(why, hint)| (format!(" {why}"), hint));
         let message = format!("{what} are left out of the context{why}: {named}{more}");
-        let error =
-            Error::new(code(reason), message).with_reason(reason.as_str()).with("paths", left.clone());
+        let error = Error::new(code_of_reason(reason), message)
+            .with_reason(reason.as_str())
+            .with("paths", left.clone());
         (!left.is_empty()).then(|| warning("context", error.with_hint(hint)))
     }
 }
 
-fn of_diagnostic(found: &Diagnostic) -> Warning {
+fn diagnostic_warning(found: &Diagnostic) -> Warning {
     warning(&found.source, found.error.clone())
 }
 
@@ -98,7 +100,7 @@ fn warning(about: &str, error: Error) -> Warning {
     Warning { about: about.to_owned(), error }
 }
 
-const fn code(reason: Reason) -> Code {
+const fn code_of_reason(reason: Reason) -> Code {
     match reason {
         Reason::Secret | Reason::Ignored | Reason::Outside => Code::Approval,
         _ => Code::Definition,

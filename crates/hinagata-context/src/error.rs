@@ -82,7 +82,7 @@ impl From<io::Error> for Error {
 }
 
 /// The cause of an error of the system, without its number.
-pub(crate) fn cause(error: &io::Error) -> String {
+pub(crate) fn system_cause(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()
 }

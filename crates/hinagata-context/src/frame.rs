@@ -43,7 +43,7 @@ impl Frame {
     }
 
     /// What stands between two files, two sections, or a file and a section.
-    pub(crate) const fn between(self) -> &'static str {
+    pub(crate) const fn separator(self) -> &'static str {
         match self {
             Self::Plain | Self::Markdown => "\n\n",
             Self::Xml => "\n",
@@ -51,7 +51,7 @@ impl Frame {
     }
 
     /// What stands before and behind everything, where there is anything.
-    pub(crate) const fn around(self) -> (&'static str, &'static str) {
+    pub(crate) const fn enclosing_lines(self) -> (&'static str, &'static str) {
         match self {
             Self::Plain | Self::Markdown => ("", ""),
             Self::Xml => ("<context>\n", "\n</context>"),
@@ -59,16 +59,16 @@ impl Frame {
     }
 
     /// A file as it stands in the text.
-    pub(crate) fn file(self, path: &str, content: &str) -> Framed<'static> {
+    pub(crate) fn enclose_file(self, path: &str, content: &str) -> Enclosure<'static> {
         let content = trim_end_of_text(content);
         match self {
-            Self::Plain => Framed::around(format!("// File: {path}\n"), format!("\n// End of {path}")),
+            Self::Plain => Enclosure::new(format!("// File: {path}\n"), format!("\n// End of {path}")),
             Self::Markdown => {
                 let fence = fence(content);
                 let open = format!("## {}\n\n{fence}{}\n", code(path), language(path));
-                Framed::around(open, format!("\n{fence}"))
+                Enclosure::new(open, format!("\n{fence}"))
             }
-            Self::Xml => Framed::around(
+            Self::Xml => Enclosure::new(
                 format!("<file path=\"{}\"><![CDATA[\n", attribute(path)),
                 "\n]]></file>".to_owned(),
             ),
@@ -76,7 +76,7 @@ impl Frame {
     }
 
     /// The content of a file or a rendered template, so that it cannot end its frame.
-    pub(crate) fn content(self, content: &str) -> Cow<'_, str> {
+    pub(crate) fn escape_content(self, content: &str) -> Cow<'_, str> {
         let content = trim_end_of_text(content);
         match self {
             Self::Plain | Self::Markdown => Cow::Borrowed(content),
@@ -85,13 +85,18 @@ impl Frame {
     }
 
     /// The lines around the section of a resource; `empty` says that nothing stands between them.
-    pub(crate) fn resource(self, label: &str, description: Option<&str>, empty: bool) -> Framed<'static> {
+    pub(crate) fn enclose_resource(
+        self,
+        label: &str,
+        description: Option<&str>,
+        empty: bool,
+    ) -> Enclosure<'static> {
         let described = description.filter(|text| !text.is_empty());
         let newline = if empty { "" } else { "\n" };
         match self {
             Self::Plain => {
                 let more = described.map(|text| format!(" - {text}")).unwrap_or_default();
-                Framed::around(
+                Enclosure::new(
                     format!("// Resource: {label}{more}\n"),
                     format!("{newline}// End Resource: {label}"),
                 )
@@ -99,19 +104,19 @@ impl Frame {
             Self::Markdown => {
                 let more = described.map(|text| format!("\n\n{}", code(text))).unwrap_or_default();
                 let newline = if empty { "" } else { "\n\n" };
-                Framed::around(format!("# Resource: {}{more}{newline}", code(label)), String::new())
+                Enclosure::new(format!("# Resource: {}{more}{newline}", code(label)), String::new())
             }
             Self::Xml => {
                 let more =
                     described.map(|text| format!(" description=\"{}\"", attribute(text))).unwrap_or_default();
                 let open = format!("<resource name=\"{}\"{more}>\n", attribute(label));
-                Framed::around(open, format!("{newline}</resource>"))
+                Enclosure::new(open, format!("{newline}</resource>"))
             }
         }
     }
 
     /// The text of a template resource, as it stands in its section.
-    pub(crate) fn rendered(self, text: &str) -> String {
+    pub(crate) fn frame_rendered(self, text: &str) -> String {
         if text.is_empty() {
             return String::new();
         }
@@ -128,14 +133,14 @@ impl Frame {
 
 /// What stands before and behind something.
 #[derive(Clone, Debug)]
-pub(crate) struct Framed<'a> {
+pub(crate) struct Enclosure<'a> {
     pub(crate) open: Cow<'a, str>,
     pub(crate) close: Cow<'a, str>,
 }
 
-impl Framed<'_> {
-    fn around(open: String, close: String) -> Framed<'static> {
-        Framed { open: Cow::Owned(open), close: Cow::Owned(close) }
+impl Enclosure<'_> {
+    fn new(open: String, close: String) -> Enclosure<'static> {
+        Enclosure { open: Cow::Owned(open), close: Cow::Owned(close) }
     }
 }
 
@@ -218,8 +223,8 @@ mod tests {
     use super::*;
 
     fn framed(frame: Frame, path: &str, content: &str) -> String {
-        let around = frame.file(path, content);
-        format!("{}{}{}", around.open, frame.content(content), around.close)
+        let around = frame.enclose_file(path, content);
+        format!("{}{}{}", around.open, frame.escape_content(content), around.close)
     }
 
     /// The content of the first fenced block, as CommonMark finds its end.

@@ -11,7 +11,7 @@ use std::{
 use hinagata_secrets::Secrets;
 
 use crate::{
-    glob::expand,
+    glob::expand_braces,
     ignored::Ignored,
     options::{ContextOptions, Rules},
     report::Reason,
@@ -51,13 +51,14 @@ impl Guard {
     pub(crate) fn refuses_path(&self, path: &Path) -> Option<Refusal> {
         let path = plain_path(path);
         let real = path.canonicalize().ok()?;
-        if self.leaves(&path, &real) {
+        if self.is_outside(&path, &real) {
             return Some((Reason::Outside, "a link leads out of the project".to_owned()));
         }
         if let Some(rule) = self.secret_name(&path).or_else(|| self.secret_name(&real)) {
             return Some((Reason::Secret, rule.to_owned()));
         }
-        let ignored = self.rules.strict && self.rules.ignore_files && Ignored::names(&self.real, &real);
+        let ignored =
+            self.rules.strict && self.rules.ignore_files && Ignored::is_path_ignored(&self.real, &real);
         ignored.then(|| (Reason::Ignored, "an ignore file excludes it".to_owned()))
     }
 
@@ -68,12 +69,12 @@ impl Guard {
     }
 
     /// Whether links make `path`, which is written as one within the wall, lead out of it.
-    pub(crate) fn leads_astray(&self, path: &Path) -> bool {
+    pub(crate) fn is_link_outside(&self, path: &Path) -> bool {
         let path = plain_path(path);
-        path.canonicalize().is_ok_and(|real| self.leaves(&path, &real))
+        path.canonicalize().is_ok_and(|real| self.is_outside(&path, &real))
     }
 
-    fn leaves(&self, path: &Path, real: &Path) -> bool {
+    fn is_outside(&self, path: &Path, real: &Path) -> bool {
         let written_inside = path.starts_with(&self.written) || path.starts_with(&self.real);
         self.rules.outside && written_inside && !real.starts_with(&self.real)
     }
@@ -83,13 +84,13 @@ impl Guard {
             return None;
         }
         let inner = path.strip_prefix(&self.real).or_else(|_| path.strip_prefix(&self.written));
-        Secrets::built_in().in_name(&shown(inner.unwrap_or(path)))
+        Secrets::built_in().in_name(&slash_path(inner.unwrap_or(path)))
     }
 
     /// The path as people know it: from the wall, where it lies within.
     pub(crate) fn display_path(&self, path: &Path) -> String {
         let inner = path.strip_prefix(&self.written).or_else(|_| path.strip_prefix(&self.real));
-        shown(inner.unwrap_or(path))
+        slash_path(inner.unwrap_or(path))
     }
 }
 
@@ -101,7 +102,7 @@ impl ContextOptions {
     }
 }
 
-fn shown(path: &Path) -> String {
+fn slash_path(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
 }
 
@@ -113,7 +114,7 @@ pub fn leads_out(pattern: &str) -> bool {
             || Path::new(path).is_absolute()
             || path.split(['/', '\\']).any(|part| part == "..")
     };
-    expand(pattern.trim_start_matches('!')).map_or(true, |paths| paths.iter().any(climbs))
+    expand_braces(pattern.trim_start_matches('!')).map_or(true, |paths| paths.iter().any(climbs))
 }
 
 /// What is at `path` without links; nothing where there is nothing.

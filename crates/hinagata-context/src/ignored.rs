@@ -9,10 +9,10 @@ use std::{
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use crate::error::cause;
+use crate::error::system_cause;
 
 /// An ignore file that does not count, or not whole, and why.
-pub(crate) type Unread = (PathBuf, String);
+pub(crate) type UnreadIgnoreFile = (PathBuf, String);
 
 /// The names of ignore files; one that comes first decides before the others, wherever they lie.
 const NAMES: [&str; 3] = [".hinagataignore", ".ignore", ".gitignore"];
@@ -29,16 +29,16 @@ pub(crate) struct Ignored {
 
 impl Ignored {
     /// Whether `name` is that of an ignore file.
-    pub(crate) fn is_file(name: &str) -> bool {
+    pub(crate) fn is_ignore_file(name: &str) -> bool {
         NAMES.contains(&name)
     }
 
     /// Those of `directory`, where `named` says which names it holds, below `above`; those that cannot be used are told.
-    pub(crate) fn enter(
+    pub(crate) fn enter_directory(
         directory: &Path,
         named: &[String],
         above: Option<&Arc<Self>>,
-        unread: &mut Vec<Unread>,
+        unread: &mut Vec<UnreadIgnoreFile>,
     ) -> Option<Arc<Self>> {
         if named.is_empty() {
             return above.cloned();
@@ -46,7 +46,7 @@ impl Ignored {
         let files = NAMES.map(|name| {
             named.iter().find(|found| *found == name)?;
             read(directory, name).unwrap_or_else(|error| {
-                unread.push((directory.join(name), cause(&error)));
+                unread.push((directory.join(name), system_cause(&error)));
                 None
             })
         });
@@ -55,16 +55,18 @@ impl Ignored {
 
     /// The directory from which on ignore files count for `start`: the repository that it lies in, else `base` where it lies
     /// beneath that.
-    fn top<'p>(base: &'p Path, start: &'p Path) -> Option<&'p Path> {
+    fn top_directory<'p>(base: &'p Path, start: &'p Path) -> Option<&'p Path> {
         let repository = start.ancestors().find(|directory| directory.join(".git").exists());
         repository.or_else(|| start.starts_with(base).then_some(base))
     }
 
     /// Whether the file at `real`, or a directory that it lies in, is ignored. Both are real paths. What cannot be read
     /// leaves out everything beside and below it.
-    pub(crate) fn names(base: &Path, real: &Path) -> bool {
+    pub(crate) fn is_path_ignored(base: &Path, real: &Path) -> bool {
         let mut unread = Vec::new();
-        let (Some(top), Some(ignored)) = (Self::top(base, real), Self::above(base, real, &mut unread)) else {
+        let (Some(top), Some(ignored)) =
+            (Self::top_directory(base, real), Self::from_parents(base, real, &mut unread))
+        else {
             return false;
         };
         let mut within = real.ancestors().take_while(|path| *path != top);
@@ -73,15 +75,19 @@ impl Ignored {
 
     /// Those that count for `start`, a directory of a walk, without its own: from the repository that it lies in, else from
     /// `base` where it lies beneath that. Both are real paths.
-    pub(crate) fn above(base: &Path, start: &Path, unread: &mut Vec<Unread>) -> Option<Arc<Self>> {
-        let top = Self::top(base, start)?;
+    pub(crate) fn from_parents(
+        base: &Path,
+        start: &Path,
+        unread: &mut Vec<UnreadIgnoreFile>,
+    ) -> Option<Arc<Self>> {
+        let top = Self::top_directory(base, start)?;
         let between: Vec<&Path> =
             start.ancestors().skip(1).take_while(|path| path.starts_with(top)).collect();
         let mut above = None;
         for directory in between.into_iter().rev() {
             let named =
                 NAMES.iter().filter(|name| directory.join(name).exists()).map(|&name| name.to_owned());
-            above = Self::enter(directory, &named.collect::<Vec<_>>(), above.as_ref(), unread);
+            above = Self::enter_directory(directory, &named.collect::<Vec<_>>(), above.as_ref(), unread);
         }
         above
     }

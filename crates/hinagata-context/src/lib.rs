@@ -5,7 +5,7 @@
 //! | [`ContextOptions`] | what to pack: patterns, budgets, focus, resources, rules, [`Frame`] |
 //! | [`pack()`], [`Packer`] | packs, as [`PackedContext`] or straight into a writer |
 //! | [`Report`] | what became of every file: taken, or left out and why |
-//! | [`render_file`], [`merge`] | template files and layers of variables, as resources and agents use them |
+//! | [`render_file`], [`merge_variables`] | template files and layers of variables, as resources and agents use them |
 //! | [`Guard`] | what keeps a file that a template or an author names out of a text |
 //!
 //! The order of files is the same on every machine. Directories are walked and files read by several threads; memory is
@@ -57,4 +57,4 @@ pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource
 pub use report::{Entry, Notice, Reason, Report};
 pub use templates::{render_file, render_text};
 pub use text::trim_both_ends;
-pub use variables::{above_defaults, merge};
+pub use variables::{apply_defaults, merge_variables};

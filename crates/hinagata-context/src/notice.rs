@@ -3,31 +3,31 @@
 use std::{collections::HashSet, path::Path};
 
 use crate::{
-    error::cause,
+    error::system_cause,
     guard::Guard,
     order::Order,
-    report::{Entry, Notice, Reason, Report, listed},
-    walk::outside,
+    report::{Entry, Notice, Reason, Report, summarize_paths},
+    walk::outside_entry,
 };
 
 impl Report {
     /// Tells of something that is left out although it was named.
     pub(crate) fn leave_out(&mut self, entry: Entry) {
-        self.notices.extend(entry.reason.map(|reason| Notice::of_entry(&entry, reason)));
+        self.notices.extend(entry.reason.map(|reason| Notice::for_entry(&entry, reason)));
         self.entries.push(entry);
     }
 
     /// Whether there is a directory to start at; what is wrong with it is told.
-    pub(crate) fn has_directory(&mut self, directory: &Path, guard: &Guard) -> bool {
+    pub(crate) fn check_directory(&mut self, directory: &Path, guard: &Guard) -> bool {
         let shown = directory.to_string_lossy();
-        if guard.leads_astray(directory) {
-            self.leave_out(outside(format!("{}/", guard.display_path(directory))));
+        if guard.is_link_outside(directory) {
+            self.leave_out(outside_entry(format!("{}/", guard.display_path(directory))));
             return false;
         }
         let problem = match directory.metadata() {
             Ok(metadata) if metadata.is_dir() => return true,
             Ok(_) => "is not a directory".to_owned(),
-            Err(error) => format!("cannot be read: {}", cause(&error)),
+            Err(error) => format!("cannot be read: {}", system_cause(&error)),
         };
         self.notices.push(Notice::new(
             shown.clone(),
@@ -39,12 +39,12 @@ impl Report {
 
     /// Tells what became of `named` files, of those that cannot be read and of those that are not all text, among the
     /// entries from `first` on.
-    pub(crate) fn tell_fates(&mut self, first: usize, named: &HashSet<String>) {
+    pub(crate) fn add_file_notices(&mut self, first: usize, named: &HashSet<String>) {
         let (mut unreadable, mut replaced) = (Vec::new(), Vec::new());
         for entry in &self.entries[first..] {
             match entry.reason {
                 Some(reason) if named.contains(&entry.path) => {
-                    self.notices.push(Notice::of_entry(entry, reason));
+                    self.notices.push(Notice::for_entry(entry, reason));
                 }
                 Some(Reason::Unreadable) => unreadable.push(match &entry.detail {
                     Some(detail) => format!("{} ({detail})", entry.path),
@@ -56,15 +56,15 @@ impl Report {
         }
         let mut tell = |paths: Vec<String>, reason: Option<Reason>, what: &str| {
             if let Some(first) = paths.first() {
-                self.notices.push(Notice::new(first, reason, format!("{what}: {}", listed(&paths))));
+                self.notices.push(Notice::new(first, reason, format!("{what}: {}", summarize_paths(&paths))));
             }
         };
         tell(unreadable, Some(Reason::Unreadable), "left out, as it cannot be read");
         tell(replaced, None, "invalid UTF-8 was replaced by U+FFFD");
     }
 
-    pub(crate) fn tell_focus(&mut self, order: &Order) {
-        let missed = order.missed(&self.entries);
+    pub(crate) fn add_focus_notices(&mut self, order: &Order) {
+        let missed = order.focus_notices(&self.entries);
         // What was named and told once is not told again.
         let told = |notice: &Notice| self.notices.iter().any(|known| known.about == notice.about);
         let missed: Vec<Notice> = missed.into_iter().filter(|notice| !told(notice)).collect();

@@ -91,7 +91,7 @@ pub struct Tokens {
 
 impl Tokens {
     /// Whether the tokens of files are wanted at all.
-    pub(crate) fn are_wanted(&self) -> bool {
+    pub(crate) fn is_counting(&self) -> bool {
         self.count || self.max.is_some()
     }
 }

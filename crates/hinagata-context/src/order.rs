@@ -4,10 +4,10 @@ use globset::Candidate;
 
 use crate::{
     error::Result,
-    glob::{Globs, expand},
+    glob::{Globs, expand_braces},
     options::ContextOptions,
-    report::{Entry, Notice, listed},
-    walk::Found,
+    report::{Entry, Notice, summarize_paths},
+    walk::FoundFile,
 };
 
 /// What decides on the order of files.
@@ -28,7 +28,7 @@ impl Order {
     }
 
     /// Puts `files` in order.
-    pub(crate) fn arrange(&self, files: &mut [Found]) {
+    pub(crate) fn sort_files(&self, files: &mut [FoundFile]) {
         if self.focus.is_empty() && self.priorities.is_empty() {
             return;
         }
@@ -44,7 +44,7 @@ impl Order {
     }
 
     /// What is in focus and not in the context.
-    pub(crate) fn missed(&self, entries: &[Entry]) -> Vec<Notice> {
+    pub(crate) fn focus_notices(&self, entries: &[Entry]) -> Vec<Notice> {
         let missed = |(pattern, marks): &(String, Marks)| {
             let found: Vec<&Entry> =
                 entries.iter().filter(|entry| marks.has(entry.path.trim_end_matches('/'))).collect();
@@ -55,7 +55,7 @@ impl Order {
                 .iter()
                 .filter_map(|entry| Some(format!("{} ({})", entry.path, entry.reason?.as_str())))
                 .collect();
-            let message = format!("not all of the focus `{pattern}` is packed: {}", listed(&left));
+            let message = format!("not all of the focus `{pattern}` is packed: {}", summarize_paths(&left));
             (!left.is_empty()).then(|| Notice::new(pattern, None, message))
         };
         self.focus.iter().filter_map(missed).collect()
@@ -91,7 +91,7 @@ impl Marks {
     fn new<'p>(patterns: impl IntoIterator<Item = &'p String>) -> Result<Self> {
         let (mut names, mut paths) = (Vec::new(), Vec::new());
         for pattern in patterns {
-            for pattern in expand(pattern)? {
+            for pattern in expand_braces(pattern)? {
                 let pattern = pattern.trim_start_matches("./").trim_end_matches('/').to_owned();
                 if pattern.contains('/') {
                     paths.push(format!("{pattern}/**"));
@@ -125,9 +125,11 @@ mod tests {
                 .collect(),
             ..ContextOptions::new("")
         };
-        let mut files: Vec<Found> =
-            paths.iter().map(|&path| Found { path: path.to_owned(), real: None, linked: false }).collect();
-        Order::new(&options).expect("reads").arrange(&mut files);
+        let mut files: Vec<FoundFile> = paths
+            .iter()
+            .map(|&path| FoundFile { path: path.to_owned(), real: None, linked: false })
+            .collect();
+        Order::new(&options).expect("reads").sort_files(&mut files);
         files.into_iter().map(|file| file.path).collect()
     }
 

@@ -15,16 +15,16 @@ use crate::{
     Error, Result,
     frame::Frame,
     guard::{Guard, plain_path},
-    merge,
+    merge_variables,
     options::{ContextOptions, Resource, ResourceKind, TemplateFile},
     order::Order,
     packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats},
-    read::{Outcome, Reader, Remaining, count, does_not_fit},
+    read::{Outcome, Reader, Remaining, count_tokens, size_detail},
     render_file,
     report::{Entry, Reason, Report},
-    select::{Selected, select},
+    select::{SelectedFiles, select_files},
     text::trim_end_of_text,
-    walk::Found,
+    walk::FoundFile,
     writer::TextWriter,
 };
 
@@ -83,7 +83,7 @@ impl<'p> Packer<'p> {
 
     /// The same, telling `progress` how far it is.
     #[must_use]
-    pub fn progress(mut self, progress: &'p (dyn Fn(Progress) + Sync)) -> Self {
+    pub fn with_progress(mut self, progress: &'p (dyn Fn(Progress) + Sync)) -> Self {
         self.progress = progress;
         self
     }
@@ -117,34 +117,34 @@ impl<'p> Packer<'p> {
         let mut ledger = Ledger {
             remaining: Remaining::new(options.max_bytes),
             tokens: options.tokens.max,
-            report: Report { total_tokens: options.tokens.are_wanted().then_some(0), ..Report::default() },
+            report: Report { total_tokens: options.tokens.is_counting().then_some(0), ..Report::default() },
         };
-        if !ledger.report.has_directory(&options.base, &self.guard) {
+        if !ledger.report.check_directory(&options.base, &self.guard) {
             return Ok(ledger.report);
         }
         let mut selected = self.select(&options.include, &options.exclude, &self.base)?;
-        order.arrange(&mut selected.files);
-        self.files(selected, &Part::Files, &self.base, &mut ledger, sink)?;
+        order.sort_files(&mut selected.files);
+        self.pack_files(selected, &Part::Files, &self.base, &mut ledger, sink)?;
         for resource in &options.resources {
             match &resource.kind {
                 ResourceKind::Bundle { include, exclude, base, virtual_path } => {
                     let base = self.directory(base.as_deref());
-                    if !ledger.report.has_directory(&base, &self.guard) {
+                    if !ledger.report.check_directory(&base, &self.guard) {
                         continue;
                     }
                     let base = base.canonicalize().unwrap_or(base);
                     let mut selected = self.select(include, exclude, &base)?;
-                    order.arrange(&mut selected.files);
+                    order.sort_files(&mut selected.files);
                     let part = Part::Bundle(resource, virtual_path.as_deref());
-                    self.files(selected, &part, &base, &mut ledger, sink)?;
+                    self.pack_files(selected, &part, &base, &mut ledger, sink)?;
                     sink.end(resource)?;
                 }
                 ResourceKind::Template { template, variables } => {
-                    self.template(resource, template, variables, &mut ledger, sink)?;
+                    self.pack_template(resource, template, variables, &mut ledger, sink)?;
                 }
             }
         }
-        ledger.report.tell_focus(&order);
+        ledger.report.add_focus_notices(&order);
         Ok(ledger.report)
     }
 
@@ -153,21 +153,21 @@ impl<'p> Packer<'p> {
         own.map_or_else(|| self.base.clone(), |own| plain_path(&self.base.join(own)))
     }
 
-    fn select(&self, include: &[String], exclude: &[String], base: &Path) -> Result<Selected> {
+    fn select(&self, include: &[String], exclude: &[String], base: &Path) -> Result<SelectedFiles> {
         let told = |found: usize| (self.progress)(Progress::Found(found));
-        select(base, include, exclude, self.options.rules, self.threads, &told)
+        select_files(base, include, exclude, self.options.rules, self.threads, &told)
     }
 
     /// Reads files and hands over those that fit.
-    fn files(
+    fn pack_files(
         &self,
-        selected: Selected,
+        selected: SelectedFiles,
         part: &Part<'_>,
         base: &Path,
         ledger: &mut Ledger,
         sink: &mut dyn Sink,
     ) -> Result<()> {
-        let Selected { files, left_out, unmatched, named, notices } = selected;
+        let SelectedFiles { files, left_out, unmatched, named, notices } = selected;
         let Ledger { remaining, tokens, report } = ledger;
         let before = report.entries.len();
         report.notices.extend(notices);
@@ -183,10 +183,10 @@ impl<'p> Packer<'p> {
             threads: self.threads,
         };
         let fits = if most == 0 { &files[..0] } else { &files[..] };
-        let ended = reader.read(fits, remaining, |file, outcome| {
+        let ended = reader.read_files(fits, remaining, |file, outcome| {
             done += 1;
             (self.progress)(Progress::Done(done, files.len()));
-            match accept(file, outcome, remaining, tokens, report) {
+            match accept_file(file, outcome, remaining, tokens, report) {
                 Err(entry) => report.entries.push(part.entry(entry)),
                 Ok((content, entry)) => {
                     report.entries.push(part.entry(entry));
@@ -204,7 +204,7 @@ impl<'p> Packer<'p> {
         if let ControlFlow::Break(Some(error)) = ended {
             return Err(error);
         }
-        let too_many = |file: &Found| {
+        let too_many = |file: &FoundFile| {
             let detail = format!("{most} files are the most");
             part.entry(Entry::left_out(&file.path, Reason::Budget, detail))
         };
@@ -213,11 +213,11 @@ impl<'p> Packer<'p> {
             report.file_count = taken;
         }
         let named: HashSet<String> = named.iter().map(|path| part.path(path)).collect();
-        report.tell_fates(before, &named);
+        report.add_file_notices(before, &named);
         Ok(())
     }
 
-    fn template(
+    fn pack_template(
         &self,
         resource: &Resource,
         template: &TemplateFile,
@@ -229,43 +229,43 @@ impl<'p> Packer<'p> {
             entry.resource = Some(resource.id.clone());
             entry
         };
-        let text = match self.rendered(template, variables) {
+        let text = match self.render_template(template, variables) {
             Ok(text) => text,
             Err(Error::Withheld { path, reason, detail, .. }) => {
-                ledger.report.leave_out(entry(withheld(template, &path, reason, detail)));
+                ledger.report.leave_out(entry(withheld_entry(template, &path, reason, detail)));
                 return Ok(());
             }
             Err(error) => return Err(error),
         };
         let (size, left) = (text.len() as u64, ledger.remaining.get());
-        let tokens = self.options.tokens.are_wanted().then(|| {
-            let framed = self.options.frame.rendered(&text);
-            count(&self.options.tokens, &framed)
+        let tokens = self.options.tokens.is_counting().then(|| {
+            let framed = self.options.frame.frame_rendered(&text);
+            count_tokens(&self.options.tokens, &framed)
         });
         if size > left {
-            let detail = does_not_fit(size, left);
-            let left_out = Entry::left_out(&template.file, Reason::Budget, detail).sized(Some(size));
+            let detail = size_detail(size, left);
+            let left_out = Entry::left_out(&template.file, Reason::Budget, detail).with_size(Some(size));
             ledger.report.leave_out(entry(left_out));
             return Ok(());
         }
         match take_tokens(&mut ledger.tokens, &mut ledger.report, tokens) {
             Err(detail) => {
-                let left_out = Entry::left_out(&template.file, Reason::Budget, detail).sized(Some(size));
+                let left_out = Entry::left_out(&template.file, Reason::Budget, detail).with_size(Some(size));
                 ledger.report.leave_out(entry(left_out));
                 Ok(())
             }
             Ok(tokens) => {
                 ledger.remaining.take(size);
                 ledger.report.total_bytes += size;
-                ledger.report.entries.push(entry(Entry::taken(&template.file, size, tokens)));
+                ledger.report.entries.push(entry(Entry::in_context(&template.file, size, tokens)));
                 sink.template(resource, text)
             }
         }
     }
 
-    fn rendered(&self, template: &TemplateFile, variables: &Map<String, Value>) -> Result<String> {
+    fn render_template(&self, template: &TemplateFile, variables: &Map<String, Value>) -> Result<String> {
         let mut bag = self.options.variables.clone();
-        merge(&mut bag, variables);
+        merge_variables(&mut bag, variables);
         let mut text = render_file(template, &self.base, &bag, &self.options.templates, &self.guard)?;
         text.truncate(trim_end_of_text(&text).len());
         Ok(text)
@@ -276,8 +276,8 @@ impl<'p> Packer<'p> {
     ///
     /// # Errors
     /// As [`pack`].
-    pub fn paths(&self) -> Result<Vec<String>> {
-        if self.guard.leads_astray(&self.options.base) {
+    pub fn list_paths(&self) -> Result<Vec<String>> {
+        if self.guard.is_link_outside(&self.options.base) {
             return Ok(Vec::new());
         }
         let selected = self.select(&self.options.include, &self.options.exclude, &self.base)?;
@@ -290,32 +290,34 @@ impl<'p> Packer<'p> {
     ///
     /// # Errors
     /// As [`pack`].
-    pub fn stats(&self) -> Result<Stats> {
+    pub fn estimate_stats(&self) -> Result<Stats> {
         let options = self.options;
         let order = Order::new(options)?;
         let mut sizes = Sizes { left: options.max_bytes, total: 0 };
-        if self.guard.leads_astray(&options.base) {
+        if self.guard.is_link_outside(&options.base) {
             return Ok(Stats::default());
         }
         let mut selected = self.select(&options.include, &options.exclude, &self.base)?;
-        order.arrange(&mut selected.files);
+        order.sort_files(&mut selected.files);
         let file_count = sizes.take(&selected.files, &self.base, options.max_files);
         for resource in &options.resources {
             match &resource.kind {
                 ResourceKind::Bundle { include, exclude, base, .. } => {
                     let base = self.directory(base.as_deref());
-                    if self.guard.leads_astray(&base) {
+                    if self.guard.is_link_outside(&base) {
                         continue;
                     }
                     let base = base.canonicalize().unwrap_or(base);
                     let selected = self.select(include, exclude, &base)?;
                     sizes.take(&selected.files, &base, usize::MAX);
                 }
-                ResourceKind::Template { template, variables } => match self.rendered(template, variables) {
-                    Ok(text) => drop(sizes.fits(text.len() as u64)),
-                    Err(Error::Withheld { .. }) => {}
-                    Err(error) => return Err(error),
-                },
+                ResourceKind::Template { template, variables } => {
+                    match self.render_template(template, variables) {
+                        Ok(text) => drop(sizes.fits(text.len() as u64)),
+                        Err(Error::Withheld { .. }) => {}
+                        Err(error) => return Err(error),
+                    }
+                }
             }
         }
         Ok(Stats { file_count, total_bytes: sizes.total })
@@ -323,7 +325,7 @@ impl<'p> Packer<'p> {
 }
 
 /// The entry of a template resource that is not rendered, for the file at `path`.
-fn withheld(template: &TemplateFile, path: &str, reason: Reason, detail: String) -> Entry {
+fn withheld_entry(template: &TemplateFile, path: &str, reason: Reason, detail: String) -> Entry {
     let detail = match path == template.file {
         true => detail,
         false => format!("it names `{path}`: {detail}"),
@@ -349,8 +351,8 @@ impl Sizes {
     }
 
     /// Counts at most `most` of the files; how many fit.
-    fn take(&mut self, files: &[Found], base: &Path, most: usize) -> usize {
-        let size = |file: &Found| {
+    fn take(&mut self, files: &[FoundFile], base: &Path, most: usize) -> usize {
+        let size = |file: &FoundFile| {
             let path = file.real.clone().unwrap_or_else(|| base.join(&file.path));
             path.metadata().ok().map(|metadata| metadata.len())
         };
@@ -398,22 +400,23 @@ impl<'r> Part<'r> {
 }
 
 /// Whether a file that was read fits; its text, and what to tell about it.
-fn accept(
-    file: &Found,
+fn accept_file(
+    file: &FoundFile,
     outcome: Outcome,
     remaining: &Remaining,
     tokens_left: &mut Option<usize>,
     report: &mut Report,
 ) -> Result<(String, Entry), Entry> {
     let left = remaining.get();
-    let too_large =
-        |size: u64| Entry::left_out(&file.path, Reason::Budget, does_not_fit(size, left)).sized(Some(size));
+    let too_large = |size: u64| {
+        Entry::left_out(&file.path, Reason::Budget, size_detail(size, left)).with_size(Some(size))
+    };
     let (content, on_disk, tokens, lossy) = match outcome {
         Outcome::Text { content, size, tokens, lossy } => (content, size, tokens, lossy),
         // Some threads look into a file that others leave closed, as it does not fit: it is told alike.
         Outcome::LeftOut { bytes: Some(size), .. } if size > left => return Err(too_large(size)),
         Outcome::LeftOut { reason, detail, bytes } => {
-            return Err(Entry::left_out(&file.path, reason, detail).sized(bytes));
+            return Err(Entry::left_out(&file.path, reason, detail).with_size(bytes));
         }
     };
     let size = content.len() as u64;
@@ -421,10 +424,10 @@ fn accept(
         return Err(too_large(if on_disk > left { on_disk } else { size }));
     }
     let tokens = take_tokens(tokens_left, report, tokens)
-        .map_err(|detail| Entry::left_out(&file.path, Reason::Budget, detail).sized(Some(size)))?;
+        .map_err(|detail| Entry::left_out(&file.path, Reason::Budget, detail).with_size(Some(size)))?;
     remaining.take(size);
     report.total_bytes += size;
-    let mut entry = Entry::taken(&file.path, size, tokens);
+    let mut entry = Entry::in_context(&file.path, size, tokens);
     entry.detail = lossy.then(|| "invalid UTF-8 was replaced by U+FFFD".to_owned());
     Ok((content, entry))
 }
@@ -471,22 +474,22 @@ impl Sink for Collected {
         };
         match self.resources.last_mut().and_then(|last| last.files.as_mut()).filter(|_| !first) {
             Some(files) => files.push(file),
-            None => self.resources.push(packed(resource, String::new(), Some(vec![file]))),
+            None => self.resources.push(packed_resource(resource, String::new(), Some(vec![file]))),
         }
         Ok(())
     }
 
     fn template(&mut self, resource: &Resource, text: String) -> Result<()> {
         self.text.template(resource, text.clone())?;
-        self.resources.push(packed(resource, text, None));
+        self.resources.push(packed_resource(resource, text, None));
         Ok(())
     }
 
     fn end(&mut self, resource: &Resource) -> Result<()> {
         if let Some(last) = self.resources.last_mut().filter(|_| self.text.open) {
-            let mut writer = TextWriter::inside(Vec::new(), self.text.writer.frame());
+            let mut writer = TextWriter::for_section(Vec::new(), self.text.writer.frame());
             for file in last.files.iter().flatten() {
-                writer.file(&file.path, &file.content)?;
+                writer.write_file(&file.path, &file.content)?;
             }
             last.text = String::from_utf8(writer.finish()?).expect("only texts were written");
         }
@@ -494,7 +497,7 @@ impl Sink for Collected {
     }
 }
 
-fn packed(resource: &Resource, text: String, files: Option<Vec<PackedFile>>) -> PackedResource {
+fn packed_resource(resource: &Resource, text: String, files: Option<Vec<PackedFile>>) -> PackedResource {
     let (kind, metadata) = match &resource.kind {
         ResourceKind::Bundle { virtual_path, .. } => {
             (PackedKind::Bundle, virtual_path.clone().map(|virtual_path| Metadata { virtual_path }))
@@ -516,9 +519,9 @@ impl<W: Write> Streamed<W> {
     fn put(&mut self, resource: Option<&Resource>, path: &str, content: &str) -> Result<()> {
         if let Some(resource) = resource.filter(|_| !self.open) {
             self.open = true;
-            self.writer.open(resource, false)?;
+            self.writer.open_section(resource, false)?;
         }
-        Ok(self.writer.file(path, content)?)
+        Ok(self.writer.write_file(path, content)?)
     }
 }
 
@@ -528,14 +531,14 @@ impl<W: Write> Sink for Streamed<W> {
     }
 
     fn template(&mut self, resource: &Resource, text: String) -> Result<()> {
-        self.writer.open(resource, text.is_empty())?;
-        self.writer.rendered(&text)?;
-        Ok(self.writer.close(resource, text.is_empty())?)
+        self.writer.open_section(resource, text.is_empty())?;
+        self.writer.write_rendered(&text)?;
+        Ok(self.writer.close_section(resource, text.is_empty())?)
     }
 
     fn end(&mut self, resource: &Resource) -> Result<()> {
         if std::mem::take(&mut self.open) {
-            self.writer.close(resource, false)?;
+            self.writer.close_section(resource, false)?;
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ use std::{
 
 use hinagata_secrets::Secrets;
 
-use crate::{error::cause, frame::Frame, options::Tokens, report::Reason, text, walk::Found};
+use crate::{error::system_cause, frame::Frame, options::Tokens, report::Reason, text, walk::FoundFile};
 
 /// Files that are read ahead at most.
 const AHEAD: usize = 256;
@@ -87,14 +87,14 @@ struct Opened {
 
 impl Reader<'_> {
     /// Hands the files to `take`, in order, until it breaks.
-    pub(crate) fn read<B>(
+    pub(crate) fn read_files<B>(
         &self,
-        files: &[Found],
+        files: &[FoundFile],
         remaining: &Remaining,
-        mut take: impl FnMut(&Found, Outcome) -> ControlFlow<B>,
+        mut take: impl FnMut(&FoundFile, Outcome) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         if self.threads < 2 || files.len() < FEW {
-            return files.iter().try_for_each(|file| take(file, self.one(file, remaining)));
+            return files.iter().try_for_each(|file| take(file, self.read_one(file, remaining)));
         }
         let queue =
             Queue { len: files.len(), state: Mutex::default(), room: Condvar::new(), ready: Condvar::new() };
@@ -111,7 +111,7 @@ impl Reader<'_> {
         })
     }
 
-    fn work(&self, files: &[Found], remaining: &Remaining, queue: &Queue) {
+    fn work(&self, files: &[FoundFile], remaining: &Remaining, queue: &Queue) {
         let _stop = StopOnPanic(queue);
         while let Some(place) = queue.next() {
             let file = &files[place];
@@ -127,7 +127,7 @@ impl Reader<'_> {
         }
     }
 
-    fn one(&self, file: &Found, remaining: &Remaining) -> Outcome {
+    fn read_one(&self, file: &FoundFile, remaining: &Remaining) -> Outcome {
         match self.open(file, remaining) {
             Ok(opened) => self.text(file, opened),
             Err(outcome) => outcome,
@@ -135,12 +135,12 @@ impl Reader<'_> {
     }
 
     /// Opens a file that may be read and fits.
-    fn open(&self, file: &Found, remaining: &Remaining) -> Result<Opened, Outcome> {
+    fn open(&self, file: &FoundFile, remaining: &Remaining) -> Result<Opened, Outcome> {
         let path = file.real.clone().unwrap_or_else(|| self.base.join(&file.path));
         if let Some(rule) = self.secrets.and_then(|secrets| self.secret_name(secrets, file, &path)) {
             return Err(Outcome::left_out(Reason::Secret, rule, None));
         }
-        let unreadable = |error: &io::Error| Outcome::left_out(Reason::Unreadable, cause(error), None);
+        let unreadable = |error: &io::Error| Outcome::left_out(Reason::Unreadable, system_cause(error), None);
         let opened = File::open(&path).map_err(|error| unreadable(&error))?;
         let size = opened.metadata().map_err(|error| unreadable(&error))?.len();
         // How much is left when its turn comes is told then: what is left now depends on the threads.
@@ -151,7 +151,7 @@ impl Reader<'_> {
     }
 
     /// The rule that the name of a file matches, or that of what a link leads to.
-    fn secret_name(&self, secrets: &Secrets, file: &Found, path: &Path) -> Option<String> {
+    fn secret_name(&self, secrets: &Secrets, file: &FoundFile, path: &Path) -> Option<String> {
         if let Some(rule) = secrets.in_name(&file.path) {
             return Some(rule.to_owned());
         }
@@ -160,38 +160,41 @@ impl Reader<'_> {
         secrets.in_name(&inner).map(|rule| format!("{rule}, behind a link"))
     }
 
-    fn text(&self, file: &Found, opened: Opened) -> Outcome {
+    fn text(&self, file: &FoundFile, opened: Opened) -> Outcome {
         let size = opened.size;
         let bytes = match read(opened) {
             Ok(Some(bytes)) => bytes,
             Ok(None) => return Outcome::left_out(Reason::Binary, None, size),
-            Err(error) => return Outcome::left_out(Reason::Unreadable, cause(&error), None),
+            Err(error) => return Outcome::left_out(Reason::Unreadable, system_cause(&error), None),
         };
         if let Some(rule) = self.secrets.and_then(|secrets| secrets.in_content(&bytes)) {
             return Outcome::left_out(Reason::Secret, rule.to_owned(), size);
         }
-        let (content, lossy) = text::decode(bytes);
-        let tokens = self.tokens.are_wanted().then(|| self.count(&file.path, &content));
+        let (content, lossy) = text::decode_lossy(bytes);
+        let tokens = self.tokens.is_counting().then(|| self.count_file_tokens(&file.path, &content));
         Outcome::Text { content, size, tokens, lossy }
     }
 
     /// The tokens of a file as it stands in the text.
-    fn count(&self, path: &str, content: &str) -> hinagata_module::tokens::TokenCount {
-        let around = self.frame.file(path, content);
-        let inner = self.frame.content(content);
-        count(self.tokens, &format!("{}{inner}{}{}", around.open, around.close, self.frame.between()))
+    fn count_file_tokens(&self, path: &str, content: &str) -> hinagata_module::tokens::TokenCount {
+        let around = self.frame.enclose_file(path, content);
+        let inner = self.frame.escape_content(content);
+        count_tokens(
+            self.tokens,
+            &format!("{}{inner}{}{}", around.open, around.close, self.frame.separator()),
+        )
     }
 }
 
 /// The tokens of `text`.
-pub(crate) fn count(tokens: &Tokens, text: &str) -> hinagata_module::tokens::TokenCount {
+pub(crate) fn count_tokens(tokens: &Tokens, text: &str) -> hinagata_module::tokens::TokenCount {
     match &tokens.model {
         Some(model) => hinagata_module::tokens::count_tokens(text, model),
         None => hinagata_module::tokens::estimate_tokens(text),
     }
 }
 
-pub(crate) fn does_not_fit(size: u64, left: u64) -> String {
+pub(crate) fn size_detail(size: u64, left: u64) -> String {
     format!("{size} bytes, {left} are left")
 }
 

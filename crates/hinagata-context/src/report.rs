@@ -104,18 +104,18 @@ impl Entry {
     }
 
     /// Something that is in the context.
-    pub(crate) fn taken(path: impl Into<String>, bytes: u64, tokens: Option<usize>) -> Self {
+    pub(crate) fn in_context(path: impl Into<String>, bytes: u64, tokens: Option<usize>) -> Self {
         Self { path: path.into(), resource: None, bytes: Some(bytes), tokens, reason: None, detail: None }
     }
 
-    pub(crate) fn sized(mut self, bytes: Option<u64>) -> Self {
+    pub(crate) fn with_size(mut self, bytes: Option<u64>) -> Self {
         self.bytes = bytes;
         self
     }
 
     /// Whether it is in the context.
     #[must_use]
-    pub fn is_taken(&self) -> bool {
+    pub fn is_packed(&self) -> bool {
         self.reason.is_none()
     }
 }
@@ -174,7 +174,7 @@ impl Notice {
     }
 
     /// That of a file that was named and left out.
-    pub(crate) fn of_entry(entry: &Entry, reason: Reason) -> Self {
+    pub(crate) fn for_entry(entry: &Entry, reason: Reason) -> Self {
         let path = &entry.path;
         let why = entry.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
         Self::new(path, reason, format!("`{path}` is left out: {}{why}", reason.describe()))
@@ -182,7 +182,7 @@ impl Notice {
 }
 
 /// The first few of many paths.
-pub(crate) fn listed<P: AsRef<str>>(paths: &[P]) -> String {
+pub(crate) fn summarize_paths<P: AsRef<str>>(paths: &[P]) -> String {
     const FEW: usize = 5;
     let shown: Vec<&str> = paths.iter().take(FEW).map(AsRef::as_ref).collect();
     match paths.len().saturating_sub(FEW) {

@@ -3,18 +3,18 @@
 use std::{collections::HashSet, io, path::Path};
 
 use crate::{
-    error::{Result, cause},
+    error::{Result, system_cause},
     guard::Guard,
     options::Rules,
     report::{Entry, Notice, Reason},
     selection::{Excluded, Selection},
-    walk::{Found, Walker, leads_out, leaves, outside},
+    walk::{FoundFile, Walker, leads_out, leads_outside, outside_entry},
 };
 
 /// The files that patterns name, and what was left out while looking for them.
 #[derive(Debug, Default)]
-pub(crate) struct Selected {
-    pub(crate) files: Vec<Found>,
+pub(crate) struct SelectedFiles {
+    pub(crate) files: Vec<FoundFile>,
     pub(crate) left_out: Vec<Entry>,
     pub(crate) unmatched: Vec<String>,
     /// Paths that were named without wildcards.
@@ -23,20 +23,20 @@ pub(crate) struct Selected {
 }
 
 /// The files below `base`, a real path, that `include` names and `exclude` does not.
-pub(crate) fn select(
+pub(crate) fn select_files(
     base: &Path,
     include: &[String],
     exclude: &[String],
     rules: Rules,
     threads: usize,
     progress: &(dyn Fn(usize) + Sync),
-) -> Result<Selected> {
+) -> Result<SelectedFiles> {
     let selection = Selection::new(include)?;
     let excluded = Excluded::new(exclude.iter().chain(&selection.negated), rules.builtin)?;
-    let mut selected = Selected { named: selection.paths.clone(), ..Selected::default() };
+    let mut selected = SelectedFiles { named: selection.paths.clone(), ..SelectedFiles::default() };
     let guard = Guard::new(rules, base);
     for path in &selection.paths {
-        selected.name(path, base, &excluded, rules, &guard);
+        selected.add_named(path, base, &excluded, rules, &guard);
     }
     let walker = Walker {
         base,
@@ -48,26 +48,26 @@ pub(crate) fn select(
         progress,
     };
     for walk in &selection.walks {
-        if !walk.directory.is_empty() && excluded.inside(&walk.directory) {
+        if !walk.directory.is_empty() && excluded.is_below_excluded(&walk.directory) {
             let path = format!("{}/", walk.directory);
             selected.left_out.push(Entry::left_out(path, Reason::Excluded, None));
             continue;
         }
-        let walked = walker.walk(walk);
+        let walked = walker.find_files(walk);
         selected.files.extend(walked.files);
         selected.left_out.extend(walked.left_out);
     }
     selected.unmatched.extend(selection.unmatched().map(str::to_owned));
     // One walk never finds a path twice.
     if selection.paths.len() + selection.walks.len() > 1 {
-        once(&mut selected);
+        remove_duplicates(&mut selected);
     }
     Ok(selected)
 }
 
-impl Selected {
+impl SelectedFiles {
     /// Takes the file at `path`, which is named without wildcards.
-    fn name(&mut self, path: &str, base: &Path, excluded: &Excluded, rules: Rules, guard: &Guard) {
+    fn add_named(&mut self, path: &str, base: &Path, excluded: &Excluded, rules: Rules, guard: &Guard) {
         let full = base.join(path);
         match full.metadata() {
             Ok(metadata) if metadata.is_dir() => {
@@ -82,24 +82,26 @@ impl Selected {
                     "not a regular file".to_owned(),
                 ));
             }
-            Ok(_) if excluded.path(path) => self.left_out.push(Entry::left_out(path, Reason::Excluded, None)),
-            Ok(_) if rules.outside && !leads_out(path) && leaves(&full, base) => {
-                self.left_out.push(outside(path.to_owned()));
+            Ok(_) if excluded.is_path_excluded(path) => {
+                self.left_out.push(Entry::left_out(path, Reason::Excluded, None));
+            }
+            Ok(_) if rules.outside && !leads_out(path) && leads_outside(&full, base) => {
+                self.left_out.push(outside_entry(path.to_owned()));
             }
             Ok(_) => match guard.refuses_path(&full).filter(|(reason, _)| *reason == Reason::Ignored) {
                 Some((reason, _)) => self.left_out.push(Entry::left_out(path, reason, None)),
-                None => self.files.push(Found { path: path.to_owned(), real: None, linked: true }),
+                None => self.files.push(FoundFile { path: path.to_owned(), real: None, linked: true }),
             },
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 self.unmatched.push(path.to_owned());
             }
-            Err(error) => self.left_out.push(Entry::left_out(path, Reason::Unreadable, cause(&error))),
+            Err(error) => self.left_out.push(Entry::left_out(path, Reason::Unreadable, system_cause(&error))),
         }
     }
 }
 
 /// Leaves each path once, where it came first.
-fn once(selected: &mut Selected) {
+fn remove_duplicates(selected: &mut SelectedFiles) {
     let mut seen: HashSet<String> = HashSet::new();
     selected.files.retain(|file| seen.insert(file.path.clone()));
     let mut told: HashSet<String> = HashSet::new();

@@ -6,7 +6,7 @@ use globset::Candidate;
 
 use crate::{
     Result, builtin,
-    glob::{Globs, expand, is_dynamic, leading_directory},
+    glob::{Globs, expand_braces, is_dynamic, leading_directory},
 };
 
 /// What an include list asks for, in the order in which files are listed.
@@ -26,14 +26,14 @@ pub(crate) struct Walk {
     /// The directory, from the base; empty for the base itself.
     pub(crate) directory: String,
     /// Which files are wanted.
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: WantedFiles,
     /// How many directories lie between it and what patterns can match; none for any number.
     pub(crate) depth: Option<usize>,
 }
 
 /// Which files of a walk are wanted.
 #[derive(Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum WantedFiles {
     /// The usual text files.
     Usual,
     /// Those that match a pattern.
@@ -50,7 +50,7 @@ impl Selection {
                 selection.negated.push(negated.to_owned());
                 continue;
             }
-            for pattern in expand(pattern)? {
+            for pattern in expand_braces(pattern)? {
                 let pattern = without_dot(&pattern);
                 match pattern {
                     "" => {}
@@ -61,7 +61,7 @@ impl Selection {
             }
         }
         if include.iter().all(|pattern| pattern.starts_with('!')) {
-            selection.walks.push(Walk { directory: String::new(), wanted: Wanted::Usual, depth: None });
+            selection.walks.push(Walk { directory: String::new(), wanted: WantedFiles::Usual, depth: None });
         }
         selection.walks.extend(by_directory(outside)?);
         selection.walks.extend(match inside.iter().any(|pattern| leading_directory(pattern).is_empty()) {
@@ -74,8 +74,8 @@ impl Selection {
     /// Patterns that matched nothing.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = &str> {
         self.walks.iter().flat_map(|walk| match &walk.wanted {
-            Wanted::Usual => Vec::new(),
-            Wanted::Patterns { patterns, matched, .. } => {
+            WantedFiles::Usual => Vec::new(),
+            WantedFiles::Patterns { patterns, matched, .. } => {
                 let none = |(_, matched): &(_, &AtomicBool)| !matched.load(Ordering::Relaxed);
                 patterns.iter().zip(matched).filter(none).map(|(pattern, _)| pattern.as_str()).collect()
             }
@@ -111,11 +111,11 @@ impl Walk {
             patterns.iter().map(depth).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
         let globs = Globs::new(&patterns)?;
         let matched = patterns.iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { directory, wanted: Wanted::Patterns { patterns, globs, matched }, depth })
+        Ok(Self { directory, wanted: WantedFiles::Patterns { patterns, globs, matched }, depth })
     }
 }
 
-impl Wanted {
+impl WantedFiles {
     /// Whether the file called `name` at `path` is wanted.
     pub(crate) fn is_match(&self, candidate: &Candidate<'_>, path: &str, name: &str) -> bool {
         let Self::Patterns { globs, matched, .. } = self else { return builtin::is_text_file(name) };
@@ -144,7 +144,7 @@ impl Excluded {
     pub(crate) fn new<'p>(patterns: impl IntoIterator<Item = &'p String>, builtin: bool) -> Result<Self> {
         let (mut names, mut paths, mut directories) = (Vec::new(), Vec::new(), Vec::new());
         for pattern in patterns {
-            for pattern in expand(pattern)? {
+            for pattern in expand_braces(pattern)? {
                 let pattern = without_dot(&pattern);
                 match pattern.contains('/') {
                     true => paths.push(pattern.to_owned()),
@@ -163,27 +163,27 @@ impl Excluded {
     }
 
     /// Whether a file is left out whose directories are not.
-    pub(crate) fn file(&self, candidate: &Candidate<'_>, path: &str, name: &str) -> bool {
+    pub(crate) fn is_file_excluded(&self, candidate: &Candidate<'_>, path: &str, name: &str) -> bool {
         self.names.is_match(name) || !self.paths.is_empty() && self.paths.is_match_candidate(candidate, path)
     }
 
     /// Whether everything in a directory is left out.
-    pub(crate) fn directory(&self, path: &str, name: &str) -> bool {
+    pub(crate) fn is_directory_excluded(&self, path: &str, name: &str) -> bool {
         self.builtin && builtin::is_excluded_directory(name) || self.directories.is_match(path)
     }
 
     /// Whether everything in a directory is left out, by itself or by one that it lies in.
-    pub(crate) fn inside(&self, directory: &str) -> bool {
-        self.path(&format!("{directory}/"))
+    pub(crate) fn is_below_excluded(&self, directory: &str) -> bool {
+        self.is_path_excluded(&format!("{directory}/"))
     }
 
     /// Whether a plain path is left out, by itself or by a directory on the way.
-    pub(crate) fn path(&self, path: &str) -> bool {
+    pub(crate) fn is_path_excluded(&self, path: &str) -> bool {
         let parts = path.match_indices('/').map(|(at, _)| &path[..at]);
         let mut parents = parts.filter(|parent| !parent.is_empty());
         let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-        parents.any(|parent| self.directory(parent, &name(parent)))
-            || self.file(&Candidate::new(path), path, &name(path))
+        parents.any(|parent| self.is_directory_excluded(parent, &name(parent)))
+            || self.is_file_excluded(&Candidate::new(path), path, &name(path))
     }
 }
 
@@ -235,7 +235,7 @@ mod tests {
             ("x/node_modules/y/z.js", true),
             ("src/a.ts", false),
         ] {
-            assert_eq!(excluded.path(path), expected, "{path}");
+            assert_eq!(excluded.is_path_excluded(path), expected, "{path}");
         }
     }
 }

@@ -18,7 +18,7 @@ use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
 use crate::{
-    error::{Error, Result, cause},
+    error::{Error, Result, system_cause},
     guard::{Guard, Refusal, existing_path, plain_path},
     options::{Encoding, TemplateFile, TemplateOptions},
     report::Reason,
@@ -49,7 +49,7 @@ pub fn render_file(
         Unread::Failed(message) => Error::TemplateFile { file: file.file.clone(), message },
     })?;
     let name = path.to_string_lossy();
-    let bag = crate::above_defaults(&file.variables, variables);
+    let bag = crate::apply_defaults(&file.variables, variables);
     render(&name, Language::from_file_name(&name), &source, &files, &bag, options)
 }
 
@@ -139,7 +139,7 @@ impl<'f> Files<'f> {
 
     /// The text of a template; one byte more than templates may have is enough to see that it is too large.
     fn read(&self, path: &Path) -> Result<String, Unread> {
-        let failed = |error: io::Error| Unread::Failed(cause(&error));
+        let failed = |error: io::Error| Unread::Failed(system_cause(&error));
         if let Some(refusal) = self.guard.refuses_path(path) {
             return Err(Unread::Refused(refusal));
         }
@@ -196,7 +196,7 @@ impl Sources for Files<'_> {
         if !path.is_absolute() && !self.is_inside(path) {
             return Ok(None);
         }
-        let Some(real) = existing_path(path).map_err(|error| unreadable(&cause(&error)))? else {
+        let Some(real) = existing_path(path).map_err(|error| unreadable(&system_cause(&error)))? else {
             return Ok(None);
         };
         if !real.is_file() || !self.is_inside(path) {
@@ -215,7 +215,7 @@ impl Sources for Files<'_> {
 
     fn join<'n>(&self, from: &str, name: &'n str) -> hinagata_value::Result<Cow<'n, str>> {
         let found = self.find(from, name).map_err(|error| {
-            hinagata_value::Error::runtime(format!("'{name}' cannot be read: {}", cause(&error)))
+            hinagata_value::Error::runtime(format!("'{name}' cannot be read: {}", system_cause(&error)))
         })?;
         Ok(match found {
             Some(path) => Cow::Owned(path.to_string_lossy().into_owned()),

@@ -1,7 +1,7 @@
 //! Texts of files: decoding, and white space at their ends.
 
 /// The text of `bytes`, and whether something in it was no UTF-8 and became U+FFFD.
-pub(crate) fn decode(bytes: Vec<u8>) -> (String, bool) {
+pub(crate) fn decode_lossy(bytes: Vec<u8>) -> (String, bool) {
     match String::from_utf8(bytes) {
         Ok(text) => (text, false),
         Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),

@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 /// Puts `over` on top of `base`: maps merge by key at every depth, everything else is replaced.
-pub fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
+pub fn merge_variables(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(key), value) {
-            (Some(Value::Object(below)), Value::Object(above)) => merge(below, above),
+            (Some(Value::Object(below)), Value::Object(above)) => merge_variables(below, above),
             (Some(below), _) => *below = value.clone(),
             (None, _) => {
                 base.insert(key.clone(), value.clone());
@@ -17,7 +17,7 @@ pub fn merge(base: &mut Map<String, Value>, over: &Map<String, Value>) {
 
 /// `bag` over the variables of a template's description: by key, not deeper.
 #[must_use]
-pub fn above_defaults(defaults: &Map<String, Value>, bag: &Map<String, Value>) -> Map<String, Value> {
+pub fn apply_defaults(defaults: &Map<String, Value>, bag: &Map<String, Value>) -> Map<String, Value> {
     let mut merged = defaults.clone();
     merged.extend(bag.iter().map(|(key, value)| (key.clone(), value.clone())));
     merged
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn maps_merge_and_everything_else_is_replaced() {
         let mut base = map(&json!({"a": {"x": 1, "y": {"z": 2}}, "l": [1, 2], "n": 1}));
-        merge(&mut base, &map(&json!({"a": {"y": {"w": 3}}, "l": [9], "n": null, "m": 4})));
+        merge_variables(&mut base, &map(&json!({"a": {"y": {"w": 3}}, "l": [9], "n": null, "m": 4})));
         assert_eq!(
             Value::Object(base),
             json!({"a": {"x": 1, "y": {"z": 2, "w": 3}}, "l": [9], "n": null, "m": 4})
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn defaults_are_replaced_whole() {
-        let merged = above_defaults(&map(&json!({"d": {"p": 1}, "k": 2})), &map(&json!({"d": {"q": 3}})));
+        let merged = apply_defaults(&map(&json!({"d": {"p": 1}, "k": 2})), &map(&json!({"d": {"q": 3}})));
         assert_eq!(Value::Object(merged), json!({"d": {"q": 3}, "k": 2}));
     }
 }

@@ -19,7 +19,7 @@ use std::{
 use globset::Candidate;
 
 use crate::{
-    error::cause,
+    error::system_cause,
     guard::existing_path,
     ignored::Ignored,
     report::{Entry, Reason},
@@ -34,7 +34,7 @@ const FEW: usize = 8;
 
 /// A file that is wanted.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
+pub(crate) struct FoundFile {
     /// The path from the base, as it is shown.
     pub(crate) path: String,
     /// Where it is opened, when that differs from `path` below the base.
@@ -45,8 +45,8 @@ pub(crate) struct Found {
 
 /// What a walk found, in order.
 #[derive(Debug, Default)]
-pub(crate) struct Walked {
-    pub(crate) files: Vec<Found>,
+pub(crate) struct WalkResult {
+    pub(crate) files: Vec<FoundFile>,
     pub(crate) left_out: Vec<Entry>,
 }
 
@@ -86,21 +86,21 @@ struct Trail {
 
 #[derive(Debug, Default)]
 struct Listing {
-    files: Vec<Found>,
+    files: Vec<FoundFile>,
     directories: Vec<Directory>,
     left_out: Vec<Entry>,
 }
 
 /// A name in a directory.
-struct Named {
+struct NamedEntry {
     name: OsString,
     entry: DirEntry,
 }
 
 impl Walker<'_> {
     /// What `walk` finds.
-    pub(crate) fn walk(&self, walk: &Walk) -> Walked {
-        let mut walked = Walked::default();
+    pub(crate) fn find_files(&self, walk: &Walk) -> WalkResult {
+        let mut walked = WalkResult::default();
         let real = self.base.join(&walk.directory);
         let real = match existing_path(&real) {
             Ok(Some(real)) => real,
@@ -108,26 +108,28 @@ impl Walker<'_> {
             Ok(None) => return walked,
             Err(error) => {
                 let path = format!("{}/", walk.directory);
-                walked.left_out.push(Entry::left_out(path, Reason::Unreadable, cause(&error)));
+                walked.left_out.push(Entry::left_out(path, Reason::Unreadable, system_cause(&error)));
                 return walked;
             }
         };
         let within = self.within(walk, &real);
         if within.is_some_and(|within| !real.starts_with(within)) {
-            walked.left_out.push(outside(format!("{}/", walk.directory)));
+            walked.left_out.push(outside_entry(format!("{}/", walk.directory)));
             return walked;
         }
         let mut unread = Vec::new();
-        let ignored = self.ignore_files.then(|| Ignored::above(self.base, &real, &mut unread)).flatten();
-        walked.left_out.extend(unread.into_iter().map(|unread| self.unread(unread)));
+        let ignored =
+            self.ignore_files.then(|| Ignored::from_parents(self.base, &real, &mut unread)).flatten();
+        walked.left_out.extend(unread.into_iter().map(|unread| self.unread_entry(unread)));
         let within = within.map(Path::to_owned);
         let mut level = vec![Directory { shown: walk.directory.clone(), real, ignored, trail: None }];
         let linked = AtomicUsize::new(0);
         let mut depth = 0;
         while !level.is_empty() {
             let enter = walk.depth.is_none_or(|most| depth < most);
-            let listings =
-                self.level(&level, |directory| self.list(directory, walk, enter, &linked, within.as_deref()));
+            let listings = self.list_level(&level, |directory| {
+                self.list_directory(directory, walk, enter, &linked, within.as_deref())
+            });
             level = Vec::new();
             for listing in listings {
                 walked.files.extend(listing.files);
@@ -141,7 +143,7 @@ impl Walker<'_> {
     }
 
     /// Reads all directories of a level; the answers are in their order.
-    fn level(&self, level: &[Directory], list: impl Fn(&Directory) -> Listing + Sync) -> Vec<Listing> {
+    fn list_level(&self, level: &[Directory], list: impl Fn(&Directory) -> Listing + Sync) -> Vec<Listing> {
         let threads = self.threads.min(level.len() / FEW);
         if threads < 2 {
             return level.iter().map(list).collect();
@@ -171,7 +173,7 @@ impl Walker<'_> {
         self.confined.then_some(base)
     }
 
-    fn list(
+    fn list_directory(
         &self,
         directory: &Directory,
         walk: &Walk,
@@ -180,16 +182,16 @@ impl Walker<'_> {
         within: Option<&Path>,
     ) -> Listing {
         let mut listing = Listing::default();
-        let names = match names(&directory.real) {
+        let names = match directory_entries(&directory.real) {
             Ok(names) => names,
             Err(error) => {
                 let path = format!("{}/", directory.shown);
-                listing.left_out.push(Entry::left_out(path, Reason::Unreadable, cause(&error)));
+                listing.left_out.push(Entry::left_out(path, Reason::Unreadable, system_cause(&error)));
                 return listing;
             }
         };
-        let ignored = self.ignored(directory, &names, &mut listing);
-        for Named { name, entry } in names {
+        let ignored = self.ignore_rules(directory, &names, &mut listing);
+        for NamedEntry { name, entry } in names {
             let text = name.to_string_lossy();
             let shown = match directory.shown.as_str() {
                 "" => text.clone().into_owned(),
@@ -199,7 +201,7 @@ impl Walker<'_> {
             let kind = match entry.file_type() {
                 Ok(kind) => kind,
                 Err(error) => {
-                    listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, cause(&error)));
+                    listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, system_cause(&error)));
                     continue;
                 }
             };
@@ -213,16 +215,16 @@ impl Walker<'_> {
                 true => match fs::metadata(entry.path()) {
                     Ok(metadata) => (metadata.is_dir(), metadata.is_file()),
                     Err(error) => {
-                        self.broken(&shown, &text, walk, &error, &mut listing);
+                        self.report_broken_link(&shown, &text, walk, &error, &mut listing);
                         continue;
                     }
                 },
                 false => (kind.is_dir(), kind.is_file()),
             };
             let is_outside =
-                || kind.is_symlink() && within.is_some_and(|within| leaves(&entry.path(), within));
+                || kind.is_symlink() && within.is_some_and(|within| leads_outside(&entry.path(), within));
             if is_directory && enter {
-                let reason = if self.excluded.directory(&shown, &text) {
+                let reason = if self.excluded.is_directory_excluded(&shown, &text) {
                     Some(Reason::Excluded)
                 } else {
                     is_ignored(true).then_some(Reason::Ignored)
@@ -232,11 +234,11 @@ impl Walker<'_> {
                     continue;
                 }
                 if is_outside() {
-                    listing.left_out.push(outside(format!("{shown}/")));
+                    listing.left_out.push(outside_entry(format!("{shown}/")));
                     continue;
                 }
                 let trail = match kind.is_symlink() {
-                    true => follow(directory, &entry.path(), linked),
+                    true => follow_link(directory, &entry.path(), linked),
                     false => Ok(directory.trail.clone()),
                 };
                 match trail {
@@ -260,12 +262,12 @@ impl Walker<'_> {
                 if !walk.wanted.is_match(&candidate, &shown, &text) {
                     continue;
                 }
-                if self.excluded.file(&candidate, &shown, &text) {
+                if self.excluded.is_file_excluded(&candidate, &shown, &text) {
                     listing.left_out.push(Entry::left_out(shown, Reason::Excluded, None));
                 } else if is_ignored(false) {
                     listing.left_out.push(Entry::left_out(shown, Reason::Ignored, None));
                 } else if is_outside() {
-                    listing.left_out.push(outside(shown));
+                    listing.left_out.push(outside_entry(shown));
                 } else {
                     let linked = kind.is_symlink() || directory.trail.is_some();
                     if linked && self.leads_to_ignored(&entry.path()) {
@@ -275,7 +277,7 @@ impl Walker<'_> {
                     }
                     // A name that is no text cannot be found again by how it is shown.
                     let real = name.to_str().is_none().then(|| entry.path());
-                    listing.files.push(Found { path: shown, real, linked });
+                    listing.files.push(FoundFile { path: shown, real, linked });
                 }
             }
         }
@@ -283,21 +285,28 @@ impl Walker<'_> {
     }
 
     /// The ignore files that count in `directory`.
-    fn ignored(&self, directory: &Directory, names: &[Named], listing: &mut Listing) -> Option<Arc<Ignored>> {
+    fn ignore_rules(
+        &self,
+        directory: &Directory,
+        names: &[NamedEntry],
+        listing: &mut Listing,
+    ) -> Option<Arc<Ignored>> {
         if !self.ignore_files {
             return None;
         }
-        let text =
-            |named: &Named| named.name.to_str().filter(|name| Ignored::is_file(name)).map(str::to_owned);
+        let text = |named: &NamedEntry| {
+            named.name.to_str().filter(|name| Ignored::is_ignore_file(name)).map(str::to_owned)
+        };
         let own: Vec<String> = names.iter().filter_map(text).collect();
         let mut unread = Vec::new();
-        let ignored = Ignored::enter(&directory.real, &own, directory.ignored.as_ref(), &mut unread);
-        listing.left_out.extend(unread.into_iter().map(|unread| self.unread(unread)));
+        let ignored =
+            Ignored::enter_directory(&directory.real, &own, directory.ignored.as_ref(), &mut unread);
+        listing.left_out.extend(unread.into_iter().map(|unread| self.unread_entry(unread)));
         ignored
     }
 
     /// The entry of an ignore file that does not count.
-    fn unread(&self, (path, why): crate::ignored::Unread) -> Entry {
+    fn unread_entry(&self, (path, why): crate::ignored::UnreadIgnoreFile) -> Entry {
         let shown = path.strip_prefix(self.base).unwrap_or(&path).to_string_lossy().replace('\\', "/");
         Entry::left_out(shown, Reason::Unreadable, format!("what it names is not left out: {why}"))
     }
@@ -305,14 +314,23 @@ impl Walker<'_> {
     fn leads_to_ignored(&self, path: &Path) -> bool {
         self.strict
             && self.ignore_files
-            && path.canonicalize().is_ok_and(|real| Ignored::names(self.base, &real))
+            && path.canonicalize().is_ok_and(|real| Ignored::is_path_ignored(self.base, &real))
     }
 
     /// A link that leads nowhere is told where a file would have been wanted.
-    fn broken(&self, shown: &str, name: &str, walk: &Walk, error: &std::io::Error, listing: &mut Listing) {
+    fn report_broken_link(
+        &self,
+        shown: &str,
+        name: &str,
+        walk: &Walk,
+        error: &std::io::Error,
+        listing: &mut Listing,
+    ) {
         let candidate = Candidate::new(shown);
-        if walk.wanted.is_match(&candidate, shown, name) && !self.excluded.file(&candidate, shown, name) {
-            let detail = format!("a broken link: {}", cause(error));
+        if walk.wanted.is_match(&candidate, shown, name)
+            && !self.excluded.is_file_excluded(&candidate, shown, name)
+        {
+            let detail = format!("a broken link: {}", system_cause(error));
             listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, detail));
         }
     }
@@ -324,28 +342,28 @@ pub(crate) fn leads_out(path: &str) -> bool {
 }
 
 /// Whether what is at `path` lies outside of `within`, a real path, because of links.
-pub(crate) fn leaves(path: &Path, within: &Path) -> bool {
+pub(crate) fn leads_outside(path: &Path, within: &Path) -> bool {
     path.canonicalize().is_ok_and(|real| !real.starts_with(within))
 }
 
 /// The entry of a link that leads out.
-pub(crate) fn outside(path: String) -> Entry {
+pub(crate) fn outside_entry(path: String) -> Entry {
     Entry::left_out(path, Reason::Outside, "a link that leads out of the base directory".to_owned())
 }
 
 /// The names in a directory, in byte order.
-fn names(directory: &Path) -> std::io::Result<Vec<Named>> {
+fn directory_entries(directory: &Path) -> std::io::Result<Vec<NamedEntry>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
-        names.push(Named { name: entry.file_name(), entry });
+        names.push(NamedEntry { name: entry.file_name(), entry });
     }
     names.sort_unstable_by(|one, other| one.name.as_encoded_bytes().cmp(other.name.as_encoded_bytes()));
     Ok(names)
 }
 
 /// The way behind a link at `path` in `directory`, or why it is not followed.
-fn follow(
+fn follow_link(
     directory: &Directory,
     path: &Path,
     linked: &AtomicUsize,

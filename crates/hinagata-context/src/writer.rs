@@ -21,7 +21,7 @@ impl<W: Write> TextWriter<W> {
     }
 
     /// One for what stands inside of a section.
-    pub(crate) fn inside(out: W, frame: Frame) -> Self {
+    pub(crate) fn for_section(out: W, frame: Frame) -> Self {
         Self { out, frame, any: false, any_in_section: Some(false) }
     }
 
@@ -31,17 +31,17 @@ impl<W: Write> TextWriter<W> {
 
     fn separate(&mut self) -> io::Result<()> {
         match self.any_in_section.replace(true) {
-            Some(true) => self.put(self.frame.between()),
+            Some(true) => self.put(self.frame.separator()),
             Some(false) => Ok(()),
             None => {
                 self.any_in_section = None;
-                self.section()
+                self.start_section()
             }
         }
     }
 
-    fn section(&mut self) -> io::Result<()> {
-        let before = if self.any { self.frame.between() } else { self.frame.around().0 };
+    fn start_section(&mut self) -> io::Result<()> {
+        let before = if self.any { self.frame.separator() } else { self.frame.enclosing_lines().0 };
         self.any = true;
         self.put(before)
     }
@@ -50,39 +50,40 @@ impl<W: Write> TextWriter<W> {
         self.out.write_all(text.as_bytes())
     }
 
-    pub(crate) fn file(&mut self, path: &str, content: &str) -> io::Result<()> {
+    pub(crate) fn write_file(&mut self, path: &str, content: &str) -> io::Result<()> {
         self.separate()?;
-        let around = self.frame.file(path, content);
+        let around = self.frame.enclose_file(path, content);
         self.put(&around.open)?;
-        let content = self.frame.content(content);
+        let content = self.frame.escape_content(content);
         self.put(&content)?;
         self.put(&around.close)
     }
 
     /// Starts the section of a resource.
-    pub(crate) fn open(&mut self, resource: &Resource, empty: bool) -> io::Result<()> {
-        self.section()?;
-        let open = self.frame.resource(resource.label(), resource.description.as_deref(), empty).open;
+    pub(crate) fn open_section(&mut self, resource: &Resource, empty: bool) -> io::Result<()> {
+        self.start_section()?;
+        let open = self.frame.enclose_resource(resource.label(), resource.description.as_deref(), empty).open;
         self.any_in_section = Some(false);
         self.put(&open)
     }
 
     /// The text of a template resource.
-    pub(crate) fn rendered(&mut self, text: &str) -> io::Result<()> {
-        let text = self.frame.rendered(text);
+    pub(crate) fn write_rendered(&mut self, text: &str) -> io::Result<()> {
+        let text = self.frame.frame_rendered(text);
         self.put(&text)
     }
 
-    pub(crate) fn close(&mut self, resource: &Resource, empty: bool) -> io::Result<()> {
+    pub(crate) fn close_section(&mut self, resource: &Resource, empty: bool) -> io::Result<()> {
         self.any_in_section = None;
-        let close = self.frame.resource(resource.label(), resource.description.as_deref(), empty).close;
+        let close =
+            self.frame.enclose_resource(resource.label(), resource.description.as_deref(), empty).close;
         self.put(&close)
     }
 
     /// Ends the text.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         if self.any {
-            self.put(self.frame.around().1)?;
+            self.put(self.frame.enclosing_lines().1)?;
         }
         self.out.flush()?;
         Ok(self.out)

@@ -79,7 +79,7 @@ fn matching_files(engine: &Engine, pattern: &str) -> Vec<String> {
         return Vec::new();
     }
     let options = ContextOptions { include: vec![pattern.to_owned()], ..ContextOptions::new(engine.root()) };
-    Packer::new(&options).paths().unwrap_or_else(|error| {
+    Packer::new(&options).list_paths().unwrap_or_else(|error| {
         tracing::warn!(pattern, %error, "cannot propose files");
         Vec::new()
     })

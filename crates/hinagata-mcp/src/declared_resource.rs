@@ -219,7 +219,7 @@ fn read_context(number: usize, written: &Value, root: &Path, profile: Profile) -
         return Err(resource_error(number, "an untrusted workspace cannot include secrets or ignored files")
             .with_hint("review its settings, then run `hina trust`"));
     }
-    if let Some(path) = project.outside(root) {
+    if let Some(path) = project.first_path_outside(root) {
         return Err(resource_error(number, &format!("`{path}` is outside the workspace")));
     }
     Ok(ResourceSource::Context(Box::new(project)))

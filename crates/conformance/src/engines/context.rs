@@ -36,7 +36,7 @@ fn pack(root: &Path, context: &Value) -> Result<Value> {
     let project = Project::read(&json!({"context": context}), root, Profile::Compat)?;
     let packer = Packer::new(&project.context);
     let PackedContext { files, total_bytes, text, resources, .. } = packer.pack().map_err(context_error)?;
-    let stats = packer.stats().map_err(context_error)?;
+    let stats = packer.estimate_stats().map_err(context_error)?;
     Ok(json!({
         "packed": {"files": files, "totalBytes": total_bytes, "text": text, "resources": resources},
         "stats": stats,

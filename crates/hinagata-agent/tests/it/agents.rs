@@ -162,7 +162,7 @@ fn settings_of_every_format_say_the_same() {
         let ids: Vec<_> = project.agents.iter().map(|agent| agent.id.as_str()).collect();
         assert_eq!(ids, expected, "{name}");
         assert_eq!((project.context.max_files, project.agents.manager.prompt.as_str()), (3, "x"), "{name}");
-        assert_eq!(project.profile.has_habits(), name == ".eddierc", "{name}");
+        assert_eq!(project.profile.is_compat(), name == ".eddierc", "{name}");
         assert!(project.context.rules.secrets, "{name}");
     }
 }

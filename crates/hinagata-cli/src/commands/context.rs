@@ -170,7 +170,7 @@ impl PackArguments {
                 let bar = Bar::new(false);
                 let on_progress = |progress| bar.show_packing(progress);
                 let report = Packer::new(&with_token_counts(options))
-                    .progress(&on_progress)
+                    .with_progress(&on_progress)
                     .write_to(&mut io::sink())
                     .map_err(failure)?;
                 drop(bar);
@@ -211,7 +211,7 @@ fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), F
     let mut out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
     let packer = Packer::new(options);
     // On a terminal the text itself is what is seen.
-    let packer = if output::is_terminal() { packer } else { packer.progress(&on_progress) };
+    let packer = if output::is_terminal() { packer } else { packer.with_progress(&on_progress) };
     let report = packer.write_to(&mut out).map_err(failure)?;
     if output::is_terminal() && report.total_bytes > 0 {
         out.write_all(b"\n")?;
@@ -219,7 +219,7 @@ fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), F
     out.flush()?;
     drop(bar);
     // Where everything is in the text there is nothing to tell.
-    let whole = report.entries.iter().all(Entry::is_taken) && report.unmatched.is_empty();
+    let whole = report.entries.iter().all(Entry::is_packed) && report.unmatched.is_empty();
     if !whole || output::is_terminal() {
         output::print_status(&summary(&report, " (--report tells which)"));
     }
@@ -229,7 +229,7 @@ fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), F
 
 /// What people should know about a text that they do not see, with `advice` where something is not in it.
 fn summary(report: &Report, advice: &str) -> String {
-    let files = report.entries.iter().filter(|entry| entry.is_taken()).count();
+    let files = report.entries.iter().filter(|entry| entry.is_packed()).count();
     let mut text = format!("packed {}, {} bytes", pluralize(files, "file"), group_digits(report.total_bytes));
     if let Some(tokens) = report.total_tokens {
         let about = if report.tokens_estimated == Some(true) { "about " } else { "" };

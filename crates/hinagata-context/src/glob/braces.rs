@@ -6,7 +6,7 @@ use crate::{Error, Result};
 const MOST: usize = 1_000;
 
 /// The patterns that `pattern` stands for, in the order in which they are written.
-pub(crate) fn expand(pattern: &str) -> Result<Vec<String>> {
+pub(crate) fn expand_braces(pattern: &str) -> Result<Vec<String>> {
     let mut expanded = Vec::new();
     let mut waiting = vec![pattern.to_owned()];
     while let Some(next) = waiting.pop() {
@@ -123,14 +123,14 @@ mod tests {
             ("a}b{c,}", vec!["a}bc", "a}b"]),
             ("", vec![""]),
         ] {
-            assert_eq!(expand(pattern).expect(pattern), expected, "{pattern}");
+            assert_eq!(expand_braces(pattern).expect(pattern), expected, "{pattern}");
         }
     }
 
     #[test]
     fn braces_cannot_blow_up() {
-        assert!(expand(&"{a,b}".repeat(40)).is_err());
-        assert!(expand(&"{".repeat(10_000)).is_ok());
-        assert_eq!(expand("{1..999999999}").expect("is text"), ["{1..999999999}"]);
+        assert!(expand_braces(&"{a,b}".repeat(40)).is_err());
+        assert!(expand_braces(&"{".repeat(10_000)).is_ok());
+        assert_eq!(expand_braces("{1..999999999}").expect("is text"), ["{1..999999999}"]);
     }
 }

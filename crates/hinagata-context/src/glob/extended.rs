@@ -56,11 +56,11 @@ pub(super) fn has_group(pattern: &str) -> bool {
 impl Extended {
     pub(super) fn new(pattern: &str) -> Result<Self> {
         let mut reader = Reader { chars: pattern.chars().collect(), at: 0 };
-        let wrong =
+        let pattern_error =
             |message: &str| Error::Pattern { pattern: pattern.to_owned(), message: message.to_owned() };
-        let parts = reader.sequence(0).map_err(wrong)?;
+        let parts = reader.sequence(0).map_err(pattern_error)?;
         if reader.at < reader.chars.len() {
-            return Err(wrong("a `)` closes nothing"));
+            return Err(pattern_error("a `)` closes nothing"));
         }
         Ok(Self(parts))
     }
@@ -197,20 +197,20 @@ fn run(parts: &[Part], text: &[char], starts: Vec<bool>) -> Vec<bool> {
 
 fn step(part: &Part, text: &[char], starts: &[bool]) -> Vec<bool> {
     match part {
-        Part::Char(wanted) => one(text, starts, |found| found == *wanted),
-        Part::Any => one(text, starts, |found| found != '/'),
-        Part::Class { negated, ranges } => one(text, starts, |found| {
+        Part::Char(wanted) => match_one(text, starts, |found| found == *wanted),
+        Part::Any => match_one(text, starts, |found| found != '/'),
+        Part::Class { negated, ranges } => match_one(text, starts, |found| {
             let inside = ranges.iter().any(|(from, to)| (*from..=*to).contains(&found));
             found != '/' && inside != *negated
         }),
-        Part::Star => spread(text, starts, |found| found != '/'),
-        Part::Everything => spread(text, starts, |_| true),
-        Part::Directories => directories(text, starts),
-        Part::Group { kind, alternatives } => group(*kind, alternatives, text, starts),
+        Part::Star => match_run(text, starts, |found| found != '/'),
+        Part::Everything => match_run(text, starts, |_| true),
+        Part::Directories => match_directories(text, starts),
+        Part::Group { kind, alternatives } => match_group(*kind, alternatives, text, starts),
     }
 }
 
-fn one(text: &[char], starts: &[bool], fits: impl Fn(char) -> bool) -> Vec<bool> {
+fn match_one(text: &[char], starts: &[bool], fits: impl Fn(char) -> bool) -> Vec<bool> {
     let mut ends = vec![false; starts.len()];
     for (at, found) in text.iter().enumerate() {
         ends[at + 1] = starts[at] && fits(*found);
@@ -218,7 +218,7 @@ fn one(text: &[char], starts: &[bool], fits: impl Fn(char) -> bool) -> Vec<bool>
     ends
 }
 
-fn spread(text: &[char], starts: &[bool], fits: impl Fn(char) -> bool) -> Vec<bool> {
+fn match_run(text: &[char], starts: &[bool], fits: impl Fn(char) -> bool) -> Vec<bool> {
     let mut ends = starts.to_vec();
     for (at, found) in text.iter().enumerate() {
         ends[at + 1] |= ends[at] && fits(*found);
@@ -226,7 +226,7 @@ fn spread(text: &[char], starts: &[bool], fits: impl Fn(char) -> bool) -> Vec<bo
     ends
 }
 
-fn directories(text: &[char], starts: &[bool]) -> Vec<bool> {
+fn match_directories(text: &[char], starts: &[bool]) -> Vec<bool> {
     let mut ends = starts.to_vec();
     let mut open = false;
     for (at, found) in text.iter().enumerate() {
@@ -236,7 +236,7 @@ fn directories(text: &[char], starts: &[bool]) -> Vec<bool> {
     ends
 }
 
-fn group(kind: Kind, alternatives: &[Vec<Part>], text: &[char], starts: &[bool]) -> Vec<bool> {
+fn match_group(kind: Kind, alternatives: &[Vec<Part>], text: &[char], starts: &[bool]) -> Vec<bool> {
     let once = |starts: &[bool]| {
         let mut ends = vec![false; starts.len()];
         for alternative in alternatives {
@@ -265,12 +265,12 @@ fn group(kind: Kind, alternatives: &[Vec<Part>], text: &[char], starts: &[bool])
                 }
             }
         }
-        Kind::Not => not(&once, text, starts),
+        Kind::Not => match_none_of(&once, text, starts),
     }
 }
 
 /// Everything up to the next slash that no alternative is.
-fn not(once: &impl Fn(&[bool]) -> Vec<bool>, text: &[char], starts: &[bool]) -> Vec<bool> {
+fn match_none_of(once: &impl Fn(&[bool]) -> Vec<bool>, text: &[char], starts: &[bool]) -> Vec<bool> {
     let mut ends = vec![false; starts.len()];
     for (start, _) in starts.iter().enumerate().filter(|(_, starts)| **starts) {
         let mut only = vec![false; starts.len()];

@@ -11,7 +11,7 @@ use globset::{Candidate, Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::{Error, Result};
 
-pub(crate) use braces::expand;
+pub(crate) use braces::expand_braces;
 use extended::Extended;
 
 /// Whether a pattern without braces is more than a plain path.
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     fn matches(pattern: &str, path: &str) -> bool {
-        let patterns = expand(pattern).expect("expands");
+        let patterns = expand_braces(pattern).expect("expands");
         Globs::new(&patterns).expect("is a pattern").is_match(path)
     }
 
