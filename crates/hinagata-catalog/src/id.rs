@@ -48,7 +48,7 @@ impl PromptId {
 
     /// The id of a directory, which is always one segment; `None` when its name is none.
     #[must_use]
-    pub fn of_directory(name: &str) -> Option<Self> {
+    pub fn from_directory_name(name: &str) -> Option<Self> {
         let normal = (!name.contains('.') && name.len() <= 4_096).then(|| normal(name))?;
         check_segment(&normal).ok().map(|()| Self(normal.into()))
     }

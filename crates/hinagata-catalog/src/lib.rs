@@ -34,13 +34,13 @@ mod vocab;
 
 pub use agent::Agent;
 pub use catalog::{
-    BOUND, Candidate, Catalog, CatalogOptions, FoundTemplate, Listing, Narrowed, NarrowedStore, PackTools,
-    PromptFilter, Reach, ResolvedPrompt, not_approved, untrusted_error,
+    BOUND_CALLER_HINT, Candidate, Catalog, CatalogOptions, FoundTemplate, Listing, PackTools, PromptFilter,
+    Reach, ReachCache, ResolvedPrompt, StoreReachCache, not_approved, untrusted_error,
 };
 pub use defaults::Defaults;
 pub use definition::RenderLimits;
 pub use id::{PackId, PromptId, normal_form};
 pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Refused, Replaces, VariableProvider};
-pub use resolution::{Resolution, Resolutions, record as record_resolution};
+pub use resolution::{Resolution, Resolutions, record_resolution};
 pub use tool_document::{OnError, ToolDocument, ToolDocuments};
 pub use vocab::Vocabulary;

@@ -58,16 +58,16 @@ pub fn detect_media_type(bytes: &[u8]) -> Option<&'static str> {
 
 /// The type that a name tells by its end.
 #[must_use]
-pub fn of_name(name: &str) -> Option<&'static str> {
+pub fn type_of_name(name: &str) -> Option<&'static str> {
     let (_, end) = name.rsplit('/').next()?.rsplit_once('.')?;
     ENDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(end)).map(|(_, kind)| *kind)
 }
 
 /// The type of a file: by its bytes, else by its name, else text or anything.
 #[must_use]
-pub fn of_file(name: &str, bytes: &[u8]) -> &'static str {
+pub fn type_of_file(name: &str, bytes: &[u8]) -> &'static str {
     let is_text = std::str::from_utf8(bytes).is_ok();
-    let by_name = || of_name(name).filter(|kind| is_text || !kind.starts_with("text/"));
+    let by_name = || type_of_name(name).filter(|kind| is_text || !kind.starts_with("text/"));
     let rest = if is_text { "text/plain" } else { "application/octet-stream" };
     detect_media_type(bytes).or_else(by_name).unwrap_or(rest)
 }
@@ -111,12 +111,12 @@ mod tests {
 
     #[test]
     fn bytes_tell_more_than_names() {
-        assert_eq!(of_file("a.txt", b"\x89PNG\r\n\x1a\n...."), "image/png");
-        assert_eq!(of_file("a.md", b"# hi"), "text/markdown");
-        assert_eq!(of_file("a.md", b"\xff\xfe\x00"), "application/octet-stream");
-        assert_eq!(of_file("noise", b"RIFF\x00\x00\x00\x00WAVEfmt "), "audio/wav");
-        assert_eq!(of_file("noise", b"xxxx\x00\x00\x00\x00WAVEfmt "), "text/plain");
-        assert_eq!((of_name("dir.png/file"), of_name("x.PNG")), (None, Some("image/png")));
+        assert_eq!(type_of_file("a.txt", b"\x89PNG\r\n\x1a\n...."), "image/png");
+        assert_eq!(type_of_file("a.md", b"# hi"), "text/markdown");
+        assert_eq!(type_of_file("a.md", b"\xff\xfe\x00"), "application/octet-stream");
+        assert_eq!(type_of_file("noise", b"RIFF\x00\x00\x00\x00WAVEfmt "), "audio/wav");
+        assert_eq!(type_of_file("noise", b"xxxx\x00\x00\x00\x00WAVEfmt "), "text/plain");
+        assert_eq!((type_of_name("dir.png/file"), type_of_name("x.PNG")), (None, Some("image/png")));
     }
 
     #[test]

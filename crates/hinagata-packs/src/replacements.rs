@@ -237,6 +237,6 @@ fn is_declined(decisions: &Decisions, version: &str, prompt: &str) -> bool {
 fn chosen(catalog: &Catalog, pack: &PackId, replaced: &PromptId, own: &PromptId) -> bool {
     let Some(recorded) = catalog.resolutions().get(replaced) else { return false };
     let prefix = format!("{PACKS}/{pack}/{PROMPTS}/");
-    let name = recorded.source.strip_prefix(&prefix).and_then(PromptId::of_directory);
+    let name = recorded.source.strip_prefix(&prefix).and_then(PromptId::from_directory_name);
     name.is_some_and(|name| name == *own)
 }

@@ -3,7 +3,7 @@
 use hinagata_catalog::{
     PackId, PromptId, VariableProvider,
     definition::{Definition, Hooks},
-    pack::{Walked, content_of},
+    pack::{Walked, content_digest},
     source::{Entry, Index, RootKind},
 };
 use hinagata_document::{Diagnostic, Digest};
@@ -147,7 +147,7 @@ impl Packs {
         let known = |file: &&str| walked.files.contains_key(*file);
         PackDetails {
             summary: PackSummary::of(&self.catalog, view),
-            content: content_of(view.directory(), &walked),
+            content: content_digest(view.directory(), &walked),
             prompts: entries(view).map(prompt).collect(),
             partials: beneath(&format!("{PROMPTS}/{PARTIALS}/")),
             providers: providers(view).iter().map(PackProvider::of).collect(),
@@ -166,10 +166,10 @@ impl Packs {
         let mut all: Vec<Problem> = Vec::new();
         all.extend(view.manifest.as_ref().err().map(|error| Problem::error(path.as_str(), error)));
         let refused =
-            walked.refused.iter().map(|refused| hinagata_catalog::pack::refusal(view.id(), refused));
+            walked.refused.iter().map(|refused| hinagata_catalog::pack::refusal_error(view.id(), refused));
         all.extend(refused.map(|error| Problem::error(path.as_str(), &error)));
         if let Ok(manifest) = &view.manifest {
-            all.extend(view.pack.label_differs(manifest).as_ref().map(|found: &Diagnostic| found.into()));
+            all.extend(view.pack.label_mismatch(manifest).as_ref().map(|found: &Diagnostic| found.into()));
         }
         let broken = entries(view).filter_map(|entry| Some((entry.source(), entry.definition().err()?)));
         all.extend(broken.map(|(source, error)| Problem::error(source, &error)));
@@ -321,5 +321,5 @@ fn hook_names(hooks: &Hooks) -> Vec<&'static str> {
 /// What the prompt declares to use; `None` when only running its Python can tell.
 fn declared_permissions(definition: &Definition) -> Option<Vec<String>> {
     let computed = definition.hooks.needs_loading.iter().any(|(constant, _)| *constant == "PERMISSIONS");
-    (!computed).then(|| definition.permissions.granted().map(str::to_owned).collect())
+    (!computed).then(|| definition.permissions.granted_names().map(str::to_owned).collect())
 }

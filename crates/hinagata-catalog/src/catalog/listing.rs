@@ -48,7 +48,7 @@ pub struct PromptFilter {
 impl PromptFilter {
     /// Whether it is one of them. A prompt that cannot be read is one as long as nothing is asked of it.
     #[must_use]
-    pub fn takes(&self, listing: &Listing) -> bool {
+    pub fn matches_listing(&self, listing: &Listing) -> bool {
         let Ok(definition) = &listing.definition else { return *self == Self::default() };
         let metadata = &definition.metadata;
         self.kind.as_ref().is_none_or(|kind| *kind == metadata.kind)

@@ -28,7 +28,7 @@ use hinagata_workspace::{
 pub use candidates::{Candidate, ResolvedPrompt, not_approved};
 pub use listing::{Listing, PromptFilter};
 pub use lookup::FoundTemplate;
-pub use reach::{BOUND, Narrowed, NarrowedStore, Reach};
+pub use reach::{BOUND_CALLER_HINT, Reach, ReachCache, StoreReachCache};
 pub use tools::PackTools;
 pub use withheld::untrusted_error;
 
@@ -132,7 +132,7 @@ impl Catalog {
 
     /// The same state as somebody sees it who reaches some prompts alone: the others are not there.
     #[must_use]
-    pub fn within(&self, reach: &Arc<Reach>) -> Self {
+    pub fn with_reach(&self, reach: &Arc<Reach>) -> Self {
         Self(Arc::clone(&self.0), Some(Arc::clone(reach)))
     }
 
@@ -296,10 +296,10 @@ impl Catalog {
     /// The preferred word for `word` in `namespace`, such as `tool`. A word for a prompt means the prompt that a call of it
     /// takes; where there is none, the last word that it leads to.
     #[must_use]
-    pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
+    pub fn preferred_word(&self, namespace: &str, word: &str) -> Option<String> {
         let prompt = || self.resolve_id(word).ok().map(|id| id.as_str().to_owned());
         let prompt = if namespace == "prompt" { prompt() } else { None };
-        prompt.or_else(|| self.vocabulary().preferred(namespace, word).map(str::to_owned))
+        prompt.or_else(|| self.vocabulary().preferred_word(namespace, word).map(str::to_owned))
     }
 
     /// The recorded choices; none where they cannot be read, which [`Resolutions::problem`] tells.
@@ -474,7 +474,7 @@ fn index_of_store(
         before.and_then(|catalog| catalog.0.roots.iter().find(|index| index.root.kind == RootKind::Store));
     let mut prompts = StorePrompts::from_snapshot(store);
     if let Some(known) = known.filter(|_| serve_stale) {
-        prompts.keep_usable(|id| known.find(id).filter_map(|entry| entry.stored().cloned()).collect());
+        prompts.keep_usable(|id| known.find(id).filter_map(|entry| entry.store_prompt().cloned()).collect());
     }
     (Index::of_store(&prompts, known), prompts.diagnostics)
 }

@@ -60,7 +60,7 @@ impl Catalog {
 
     /// What could not be read and may have changed a list of prompts: search places, links, recorded choices, packs.
     #[must_use]
-    pub fn unread(&self) -> Vec<Diagnostic> {
+    pub fn unread_for_list(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.opening().to_vec();
         all.extend(self.roots().iter().flat_map(|index| index.left_out.clone()));
         all.extend(self.resolution_problem(self.resolutions().problem()));

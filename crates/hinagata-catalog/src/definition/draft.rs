@@ -177,7 +177,7 @@ impl Draft {
     }
 
     /// This draft with what `above` says laid over it.
-    pub(super) fn overlaid(mut self, above: Self) -> Self {
+    pub(super) fn overlaid_by(mut self, above: Self) -> Self {
         self.more.extend(above.more);
         self.unknown.extend(above.unknown);
         self.warnings.extend(above.warnings);
@@ -196,7 +196,7 @@ impl Draft {
             engine: above.engine.or(self.engine),
             undefined: above.undefined.or(self.undefined),
             on_error: above.on_error.or(self.on_error),
-            parameters: self.parameters.overlaid(&above.parameters),
+            parameters: self.parameters.overlaid_by(&above.parameters),
             permissions: above.permissions.or(self.permissions),
             limits: above.limits.or(self.limits),
             settings: Settings {

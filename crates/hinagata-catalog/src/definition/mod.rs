@@ -27,7 +27,7 @@ pub use model::{
     Body, Definition, FileRead, Hook, Hooks, Message, Metadata, Part, Permissions, Role, Settings,
     TemplateText, UndefinedMode,
 };
-pub use module::{AdHocModules, Given, ModuleBody, PRESETS, module_error, preset};
+pub use module::{AdHocModules, EvaluatedEntries, ModuleBody, PRESETS, module_error, preset};
 pub use parameter::{Origin, Parameter, ParameterClass, Parameters, Proposals, ValueType};
 pub use read::{PromptFiles, definition_from_json, read_again, read_definition};
 

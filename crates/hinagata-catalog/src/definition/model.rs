@@ -195,7 +195,7 @@ impl Permissions {
     }
 
     /// The names that are declared with `true`, in order.
-    pub fn granted(&self) -> impl Iterator<Item = &str> {
+    pub fn granted_names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter(|(_, allowed)| **allowed).map(|(name, _)| name.as_str())
     }
 }
@@ -222,7 +222,7 @@ impl Hooks {
 
     /// Whether there is Python to run in a render.
     #[must_use]
-    pub fn any(&self) -> bool {
+    pub fn has_any(&self) -> bool {
         self.pre_render.is_some() || self.post_render.is_some()
     }
 }

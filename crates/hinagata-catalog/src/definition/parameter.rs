@@ -174,7 +174,7 @@ impl Parameters {
 
     /// These, with those of `above` added: one of the same name takes the place of the older one.
     #[must_use]
-    pub fn overlaid(&self, above: &Self) -> Self {
+    pub fn overlaid_by(&self, above: &Self) -> Self {
         let mut places: std::collections::HashMap<&str, usize> =
             self.0.iter().enumerate().map(|(place, parameter)| (parameter.name.as_str(), place)).collect();
         let mut all = self.0.clone();
@@ -193,7 +193,7 @@ impl Parameters {
 
 impl FromIterator<Parameter> for Parameters {
     fn from_iter<I: IntoIterator<Item = Parameter>>(parameters: I) -> Self {
-        Self::default().overlaid(&Self(parameters.into_iter().collect()))
+        Self::default().overlaid_by(&Self(parameters.into_iter().collect()))
     }
 }
 

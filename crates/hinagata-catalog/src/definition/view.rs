@@ -39,10 +39,10 @@ impl Inherited {
                 "custom": names(ParameterClass::Custom),
             },
             "parameters": self.parameters.iter().map(parameter).collect::<Vec<_>>(),
-            "body": self.with_body().map_or(Value::Null, |found| body(&found.body)),
+            "body": self.body_definition().map_or(Value::Null, |found| body(&found.body)),
             "undefined": definition.undefined.map(UndefinedMode::as_str),
             "on_error": definition.on_error.map(OnError::as_str),
-            "permissions": definition.permissions.granted().collect::<Vec<_>>(),
+            "permissions": definition.permissions.granted_names().collect::<Vec<_>>(),
             "limits": {
                 "max_execution_time": limits.max_execution_time,
                 "max_output_size": limits.max_output_size,

@@ -6,7 +6,7 @@ use hinagata_document::Digest;
 use hinagata_workspace::{Directory, Stamp};
 
 use super::{
-    files::{PackLimits, Refused, walk, walk_everything},
+    files::{PackLimits, Refused, walk_everything, walk_pack},
     record::Record,
 };
 
@@ -49,7 +49,7 @@ pub(super) fn compare(
     which: Walk,
 ) -> (Changes, BTreeMap<String, Stamp>) {
     let walked = match which {
-        Walk::Pack => walk(directory.path(), &PackLimits::DEFAULT),
+        Walk::Pack => walk_pack(directory.path(), &PackLimits::DEFAULT),
         Walk::Everything => walk_everything(directory.path(), &PackLimits::DEFAULT),
     };
     let mut changes = Changes { refused: walked.refused, ..Changes::default() };

@@ -33,7 +33,7 @@ impl Default for PackLimits {
 }
 
 /// A directory whose files are not part of a pack: Python makes it by itself, and nothing in it is ever used.
-pub const LEFT_OUT: &str = "__pycache__";
+pub const PYTHON_CACHE: &str = "__pycache__";
 
 /// What names of Python's bytecode end with. Nobody can read it before approving it, so no pack can hold it.
 const BYTECODE: [&str; 2] = [".pyc", ".pyo"];
@@ -59,8 +59,8 @@ pub struct Walked {
 }
 
 /// Lists the files beneath `directory` that are part of a pack. Links are not followed.
-pub fn walk(directory: &Path, limits: &PackLimits) -> Walked {
-    walk_without(directory, limits, |name| name == LEFT_OUT)
+pub fn walk_pack(directory: &Path, limits: &PackLimits) -> Walked {
+    walk_without(directory, limits, |name| name == PYTHON_CACHE)
 }
 
 /// Lists all files beneath `directory`, also those that are no part of a pack.
@@ -176,7 +176,7 @@ mod tests {
         assert!(Command::new("mkfifo").arg(root.join("pipe")).status().expect("is there").success());
         write(root, "a/back\\slash");
         fs::write(root.join(std::ffi::OsStr::from_bytes(b"no\xfftext")), "x").expect("written");
-        let walked = walk(root, &PackLimits::DEFAULT);
+        let walked = walk_pack(root, &PackLimits::DEFAULT);
         assert_eq!(walked.files.keys().collect::<Vec<_>>(), ["a/.hidden", "a/b/c.md", "pack.json"]);
         let refused: Vec<_> =
             walked.refused.iter().map(|refused| (refused.path.as_str(), refused.reason)).collect();
@@ -193,7 +193,7 @@ mod tests {
             write(place.path(), path);
         }
         let reasons = |limits: PackLimits| -> Vec<&'static str> {
-            walk(place.path(), &limits).refused.iter().map(|refused| refused.reason).collect()
+            walk_pack(place.path(), &limits).refused.iter().map(|refused| refused.reason).collect()
         };
         let limits = PackLimits::DEFAULT;
         assert_eq!(reasons(limits), [""; 0]);

@@ -22,9 +22,9 @@ pub use files::{PackLimits, Refused};
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 
 pub use changes::Changes;
-pub use copy::{content_of, refusal};
-pub use files::{LEFT_OUT, Walked, walk};
-pub use manifest::LARGEST;
+pub use copy::{content_digest, refusal_error};
+pub use files::{PYTHON_CACHE, Walked, walk_pack};
+pub use manifest::LARGEST_MANIFEST;
 pub use opened::Pack;
 pub use record::{Decisions, PackState, Record};
 pub use seal::Seal;

@@ -73,7 +73,7 @@ impl Entry {
 
     /// The document that it is, where it is no directory.
     #[must_use]
-    pub fn stored(&self) -> Option<&StorePrompt> {
+    pub fn store_prompt(&self) -> Option<&StorePrompt> {
         self.stored.as_ref()
     }
 

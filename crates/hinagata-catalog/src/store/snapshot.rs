@@ -51,7 +51,7 @@ impl StoreKind {
     ///
     /// # Errors
     /// Code `id` when that leads nowhere: an empty segment, or too many of them.
-    pub fn id_of(self, rest: &str) -> Result<Arc<str>, Error> {
+    pub fn id_from_key(self, rest: &str) -> Result<Arc<str>, Error> {
         let id = rest.replace(':', ".");
         self.check_id(&id)?;
         Ok(id.into())
@@ -185,7 +185,7 @@ impl StoreSnapshot {
 
     /// The same with other documents of one kind; the tree of environs follows them.
     #[must_use]
-    pub fn with(mut self, kind: StoreKind, documents: StoredMap) -> Self {
+    pub fn with_documents(mut self, kind: StoreKind, documents: StoredMap) -> Self {
         let documents = Arc::new(documents);
         match kind {
             StoreKind::Extension => self.extensions = documents,

@@ -139,7 +139,7 @@ impl Line {
             return false;
         }
         let Arguments { kind, tag, supports, language, .. } = arguments.clone();
-        PromptFilter { kind, tags: tag, supports, language }.takes(&self.listing)
+        PromptFilter { kind, tags: tag, supports, language }.matches_listing(&self.listing)
     }
 
     fn row(&self) -> Vec<String> {

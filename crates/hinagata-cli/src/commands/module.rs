@@ -97,7 +97,7 @@ struct ModuleCall {
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     match &arguments.stage {
-        Stage::Merge { files } => output::print_json(&AdHocModules::read(files)?.to_json()),
+        Stage::Merge { files } => output::print_json(&AdHocModules::from_files(files)?.to_json()),
         Stage::Compile { call, flat } => {
             let prompt = call.compile(*flat)?;
             print_warnings(&prompt, globals);
@@ -123,7 +123,7 @@ impl ModuleCall {
                 Failure::usage("no module file").with_hint("name at least one `.yaml`, `.json` or `.toml`")
             );
         }
-        let modules = AdHocModules::read(files)?;
+        let modules = AdHocModules::from_files(files)?;
         let assignments: Vec<String> = assignments.into_iter().cloned().collect();
         let passed = variables::read_variables(&self.vars, &assignments, &Inputs::default())?;
         let variables = typed_variables(&modules, &passed)?;

@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let catalog = workspace.open_catalog();
     let choice = catalog.choose(&arguments.id)?;
-    let found = catalog.inherited(&choice)?;
+    let found = catalog.inherited_definition(&choice)?;
     let limits = catalog.defaults()?.limits_of(&found, &workspace.host.settings);
     for unread in catalog.unread_for(&arguments.id, &choice) {
         workspace.print_warning(&unread);
@@ -82,14 +82,16 @@ fn facts(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Vec
         [] => String::new(),
         names => format!("{}: only running prompt.py tells, which a render does", names.join(", ")),
     };
-    let permissions: Vec<&str> = definition.permissions.granted().collect();
+    let permissions: Vec<&str> = definition.permissions.granted_names().collect();
     let mut facts: Vec<(&str, String)> = vec![
         ("source", workspace.display_path(&definition.source)),
         ("files", files.join(", ")),
         ("extends", found.chain()[1..].join(", then ")),
         (
             "body",
-            found.with_body().map_or_else(|error| error.message().to_owned(), |with| body(definition, with)),
+            found
+                .body_definition()
+                .map_or_else(|error| error.message().to_owned(), |with| body(definition, with)),
         ),
         ("tags", metadata.tags.join(", ")),
         ("author", metadata.author.clone().unwrap_or_default()),

@@ -42,8 +42,8 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 fn print_word(catalog: &Catalog, namespace: &str, word: &str, globals: &Globals) -> Result<(), Failure> {
-    let Some(preferred) = catalog.vocab(namespace, word) else {
-        let near = hinagata_value::near_names(word, catalog.vocabulary().words(namespace));
+    let Some(preferred) = catalog.preferred_word(namespace, word) else {
+        let near = hinagata_value::near_names(word, catalog.vocabulary().words_in(namespace));
         return Err(Failure::not_found(format!("unknown word `{word}` in `{namespace}`"))
             .with_near(near)
             .with_hint("`hina vocab` lists the words there are"));
@@ -62,8 +62,8 @@ fn print_all(catalog: &Catalog, globals: &Globals) -> Result<(), Failure> {
     let mut rows = Vec::new();
     for namespace in vocabulary.namespaces() {
         let mut words = Map::new();
-        for word in vocabulary.words(namespace) {
-            let preferred = catalog.vocab(namespace, word);
+        for word in vocabulary.words_in(namespace) {
+            let preferred = catalog.preferred_word(namespace, word);
             // That a word means itself is nothing to tell.
             if preferred.as_deref() == Some(word) {
                 continue;

@@ -58,7 +58,7 @@ impl ModuleRequest {
     }
 
     fn compile(&self) -> Result<hinagata::module::CompiledPrompt, Problem> {
-        let compiled = AdHocModules::of_documents(&self.modules)
+        let compiled = AdHocModules::from_documents(&self.modules)
             .and_then(|modules| modules.compile(&self.variables, self.order));
         compiled.map_err(|error| Problem::in_request_body(&error))
     }

@@ -33,7 +33,7 @@ fn matches_query(list_query: &ListQuery, listing: &Listing) -> bool {
     let metadata = listing.definition.as_ref().ok().map(|definition| &definition.metadata);
     let said = metadata.map(|metadata| [metadata.title.as_deref(), metadata.description.as_deref()]);
     let texts = std::iter::once(listing.id.as_str()).chain(said.into_iter().flatten().flatten());
-    list_query.filter.takes(listing) && list_query.matches_text(texts)
+    list_query.filter.matches_listing(listing) && list_query.matches_text(texts)
 }
 
 fn prompt_json(catalog: &Catalog, listing: &Listing) -> Value {
@@ -59,7 +59,7 @@ fn prompt_json(catalog: &Catalog, listing: &Listing) -> Value {
 
 /// The origin of a prompt in one word; `direct` and `extension` are prompts of the store.
 fn origin_name(entry: &Entry) -> &'static str {
-    match (entry.root(), entry.stored()) {
+    match (entry.root(), entry.store_prompt()) {
         (_, Some(stored)) if stored.is_contributed() => "extension",
         (_, Some(_)) | (RootKind::Store, None) => "direct",
         (RootKind::Shared, _) => "shared",
@@ -75,7 +75,7 @@ pub(super) async fn get_prompt(call: Call) -> Answer {
     let catalog = call.engine().catalog();
     let choice = catalog.choose(&name)?;
     let entry = &choice.entry;
-    let prompt = match entry.stored() {
+    let prompt = match entry.store_prompt() {
         Some(stored) => stored.document().clone(),
         None => definition_json(&call, &catalog, &name)?,
     };

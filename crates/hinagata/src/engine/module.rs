@@ -10,7 +10,7 @@ use crate::{
     Result,
     definition::{
         ModuleBody, UndefinedMode,
-        module::{Local, WithLocal, World, evaluate},
+        module::{Local, WithLocal, World, evaluate_body},
         module_error,
     },
 };
@@ -25,7 +25,7 @@ impl TemplatePass<'_, '_> {
     /// Evaluates and compiles a module; `None` if templates wait for calls.
     pub(super) fn build_module(&mut self, planned: &PlannedModule) -> Result<Option<Arc<CompiledPrompt>>> {
         let (layers, limit) = (self.layers, self.run.plan.limits.output.unwrap_or(usize::MAX));
-        let given = evaluate(&planned.body, &mut Rendering { pass: self, planned, layers }, limit)?;
+        let given = evaluate_body(&planned.body, &mut Rendering { pass: self, planned, layers }, limit)?;
         if !self.wanted.is_empty() {
             return Ok(None);
         }

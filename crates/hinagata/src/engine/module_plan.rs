@@ -14,22 +14,22 @@ use crate::{
     Result,
     definition::{
         ModuleBody, TemplateText,
-        module::{ModuleTemplate, Reach, unknown_variable},
+        module::{KnownNames, ModuleTemplate, unknown_variable},
     },
 };
 
 impl<'b> Builder<'b> {
     /// Compiles and analyses the templates and paths of a module.
     pub(super) fn plan_module(&mut self, body: &Arc<ModuleBody>) -> Result<PlannedModule> {
-        let reach = self.reach();
-        body.check_paths(&reach)?;
+        let known_names = self.known_names();
+        body.check_paths(&known_names)?;
         let mut templates = Vec::with_capacity(body.templates.len());
         for ModuleTemplate { text, local } in &body.templates {
             let before = self.reads.graphs.len();
             templates.push(self.template(text)?);
             // A loop variable is not a variable of the prompt.
             self.reads.forget_local(before, local.as_deref());
-            self.refuse_unknown(&reach, text, before)?;
+            self.refuse_unknown(&known_names, text, before)?;
         }
         // A path is analysed as a template that reads it, so that traces contain it too.
         for used in body.paths.iter().filter(|used| !used.local) {
@@ -44,21 +44,21 @@ impl<'b> Builder<'b> {
     }
 
     /// The names that have a value in this prompt.
-    fn reach(&self) -> Reach<'b> {
+    fn known_names(&self) -> KnownNames<'b> {
         let mut others: Vec<String> = active_namespaces(self.with.catalog).into_iter().collect();
         // A tool is called by function name or through `tools`.
         if let Some(tools) = &self.with.tools {
             others.extend(tools.set.tools().keys().cloned().chain([SPACE.to_owned()]));
         }
-        Reach { parameters: self.parameters, others }
+        KnownNames { parameters: self.parameters, others }
     }
 
     /// Refuses a template that reads an undeclared variable.
-    fn refuse_unknown(&self, reach: &Reach<'_>, text: &TemplateText, from: usize) -> Result<()> {
+    fn refuse_unknown(&self, known_names: &KnownNames<'_>, text: &TemplateText, from: usize) -> Result<()> {
         let variables = self.reads.graphs[from..].iter().flat_map(|(_, graph)| &graph.variables);
         for item in variables {
             let root = &*item.variable.path.root;
-            if root == WHOLE || reach.has(root) {
+            if root == WHOLE || known_names.has_name(root) {
                 continue;
             }
             let position = item.variable.position;
@@ -72,9 +72,9 @@ impl<'b> Builder<'b> {
                     file: item.template.to_string(),
                     first_line: source.map_or(1, |file| file.first_line),
                 };
-                return Err(unknown_variable(reach, root, &included, position));
+                return Err(unknown_variable(known_names, root, &included, position));
             }
-            return Err(unknown_variable(reach, root, text, position));
+            return Err(unknown_variable(known_names, root, text, position));
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! Converts errors of templates to errors with places in source files.
 
-use hinagata_catalog::BOUND;
+use hinagata_catalog::BOUND_CALLER_HINT;
 use hinagata_value::{Error as TemplateError, LimitKind};
 
 use super::sources::PromptSources;
@@ -25,7 +25,7 @@ pub(super) fn with_places(error: TemplateError, sources: &PromptSources<'_>) -> 
         None => Error::from(error),
     };
     if ours.code() == Code::RenderTemplateNotFound && sources.is_bound() {
-        ours = ours.with_hint(BOUND);
+        ours = ours.with_hint(BOUND_CALLER_HINT);
     }
     if is_output {
         ours = ours.with_code(Code::OutputLimit);

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use hinagata_catalog::Narrowed;
+use hinagata_catalog::ReachCache;
 use hinagata_value::BoundedCache;
 
 use super::plan::Plan;
@@ -16,19 +16,19 @@ pub(super) struct Snapshot {
     pub(super) plans: BoundedCache<Box<str>, Arc<Plan>>,
     agents: BoundedCache<Box<str>, Result<Option<Arc<Agent>>>>,
     /// The same snapshot for each restricted reach, with separate plans.
-    views: Narrowed<Arc<Self>>,
+    views: ReachCache<Arc<Self>>,
     capacity: usize,
 }
 
 impl Snapshot {
     pub(super) fn new(catalog: Catalog, capacity: usize) -> Self {
         let (plans, agents) = (BoundedCache::new(capacity), BoundedCache::new(capacity));
-        Self { catalog, plans, agents, views: Narrowed::default(), capacity }
+        Self { catalog, plans, agents, views: ReachCache::default(), capacity }
     }
 
     /// The same snapshot within `reach`.
     pub(super) fn within(&self, reach: &Arc<Reach>) -> Arc<Self> {
-        self.views.get(reach, |_| true, || Arc::new(Self::new(self.catalog.within(reach), self.capacity)))
+        self.views.get(reach, |_| true, || Arc::new(Self::new(self.catalog.with_reach(reach), self.capacity)))
     }
 
     /// Whether the prompts of `store` are those of the catalog.

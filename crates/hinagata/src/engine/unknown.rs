@@ -21,7 +21,7 @@ impl Plan {
     /// Whether the analysis knows every variable that is read. Hooks, and templates that take all variables together, can
     /// read any.
     fn reads_are_known(&self) -> bool {
-        !self.reads.anything && !self.inherited.definition.hooks.any() && !self.fetches.call
+        !self.reads.anything && !self.inherited.definition.hooks.has_any() && !self.fetches.call
     }
 
     /// The variables of a call that have no effect. If the analysis does not know all reads, only likely misspellings of

@@ -33,7 +33,7 @@ fn ids_have_segments() {
     for name in ["a..b", ".a", "a.", "a.partials", ".", ".."] {
         assert!(PromptId::new(name).is_err(), "{name}");
     }
-    assert!(PromptId::of_directory("a.b").is_none());
+    assert!(PromptId::from_directory_name("a.b").is_none());
 }
 
 #[test]

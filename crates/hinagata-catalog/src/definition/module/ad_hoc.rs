@@ -10,8 +10,8 @@ use hinagata_workspace::Directory;
 use serde_json::{Map, Value};
 
 use super::{
-    Given, ModuleBody, ModuleFiles, Reach, check,
-    evaluate::{Local, WithLocal, World, evaluate},
+    EvaluatedEntries, KnownNames, ModuleBody, ModuleFiles, check,
+    evaluate::{Local, WithLocal, World, evaluate_body},
     module_error, uses,
 };
 use crate::definition::{ParameterClass, Parameters, TemplateText, read::LARGEST_DOCUMENT};
@@ -23,7 +23,7 @@ use crate::definition::{ParameterClass, Parameters, TemplateText, read::LARGEST_
 #[derive(Debug)]
 pub struct AdHocModules {
     bodies: Vec<LooseBody>,
-    module: PromptModule<Vec<Given>>,
+    module: PromptModule<Vec<EvaluatedEntries>>,
     context: Parameters,
 }
 
@@ -38,34 +38,34 @@ impl AdHocModules {
     ///
     /// # Errors
     /// Code `not_found` for a file that is not there; else as a prompt that is a module.
-    pub fn read<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self> {
-        Self::of_bodies(files.into_iter().map(|file| read_one(file.as_ref())).collect::<Result<_>>()?)
+    pub fn from_files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self> {
+        Self::from_bodies(files.into_iter().map(|file| read_one(file.as_ref())).collect::<Result<_>>()?)
     }
 
     /// Reads modules as documents; they can use presets, and no files.
     ///
     /// # Errors
     /// As a prompt that is a module.
-    pub fn of_documents<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self> {
+    pub fn from_documents<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self> {
         let body = |(number, document): (usize, &Value)| {
             let name = format!("module-{}.json", number + 1);
             let text = (name.clone(), Arc::from(document.to_string()));
             uses::read(&name, &text, &mut NoFiles).map(|(_, body)| body)
         };
-        Self::of_bodies(documents.into_iter().enumerate().map(body).collect::<Result<_>>()?)
+        Self::from_bodies(documents.into_iter().enumerate().map(body).collect::<Result<_>>()?)
     }
 
-    fn of_bodies(bodies: Vec<ModuleBody>) -> Result<Self> {
+    fn from_bodies(bodies: Vec<ModuleBody>) -> Result<Self> {
         let mut context = Parameters::default();
         for body in &bodies {
             uses::refuse_clashes(&context, &body.context)?;
-            context = context.overlaid(&body.context);
+            context = context.overlaid_by(&body.context);
         }
-        let reach = Reach { parameters: &context, others: Vec::new() };
+        let known_names = KnownNames { parameters: &context, others: Vec::new() };
         let bodies: Vec<LooseBody> =
-            bodies.into_iter().map(|body| LooseBody::new(body, &reach)).collect::<Result<_>>()?;
+            bodies.into_iter().map(|body| LooseBody::new(body, &known_names)).collect::<Result<_>>()?;
         let part = |(number, loose): (usize, &LooseBody)| {
-            loose.body.module.map_context(move |all: &Vec<Given>| &all[number])
+            loose.body.module.map_context(move |all: &Vec<EvaluatedEntries>| &all[number])
         };
         let module = merge_modules(bodies.iter().enumerate().map(part)).map_err(module_error)?;
         Ok(Self { bodies, module, context })
@@ -101,8 +101,8 @@ impl AdHocModules {
         let known = |name: &str| context.get(name).map(|value| (name.to_owned(), value.clone()));
         let variables = self.context.iter().filter_map(|parameter| known(&parameter.name)).collect();
         let both = (context.clone(), self.given(&variables)?);
-        let first = first.map_context(|(context, _): &(Value, Vec<Given>)| context);
-        let own = self.module.map_context(|(_, given): &(Value, Vec<Given>)| given);
+        let first = first.map_context(|(context, _): &(Value, Vec<EvaluatedEntries>)| context);
+        let own = self.module.map_context(|(_, given): &(Value, Vec<EvaluatedEntries>)| given);
         let order = self.bodies.last().map(|loose| loose.body.order).unwrap_or_default();
         merge_modules([first, own]).and_then(|module| module.compile_in(order, &both)).map_err(module_error)
     }
@@ -115,7 +115,7 @@ impl AdHocModules {
         self.module.compile_flat(&self.given(variables)?).map_err(module_error)
     }
 
-    fn given(&self, variables: &Map<String, Value>) -> Result<Vec<Given>> {
+    fn given(&self, variables: &Map<String, Value>) -> Result<Vec<EvaluatedEntries>> {
         if let Some(unknown) = variables.keys().find(|name| self.context.get(name).is_none()) {
             let names = self.context.iter().map(|parameter| parameter.name.as_str());
             return Err(Error::new(Code::Validation, format!("the context has no `{unknown}`"))
@@ -137,7 +137,7 @@ impl AdHocModules {
         let limits = Limits::default();
         let output = limits.output.unwrap_or(usize::MAX);
         let work = |loose: &LooseBody| {
-            evaluate(&loose.body, &mut Loose { loose, variables: &all, limits: &limits }, output)
+            evaluate_body(&loose.body, &mut Loose { loose, variables: &all, limits: &limits }, output)
         };
         self.bodies.iter().map(work).collect()
     }
@@ -200,8 +200,8 @@ impl ModuleFiles for NoFiles {
 }
 
 impl LooseBody {
-    fn new(body: ModuleBody, reach: &Reach<'_>) -> Result<Self> {
-        body.check_paths(reach)?;
+    fn new(body: ModuleBody, known_names: &KnownNames<'_>) -> Result<Self> {
+        body.check_paths(known_names)?;
         let (options, limits) = (Arc::new(Options::default()), Limits::default());
         let mut templates = Vec::with_capacity(body.templates.len());
         for written in &body.templates {
@@ -212,8 +212,8 @@ impl LooseBody {
                 .map_err(|error| placed(error, text))?;
             for item in &graph.variables {
                 let (root, position) = (&*item.variable.path.root, item.variable.position);
-                if written.local.as_deref() != Some(root) && !reach.has(root) {
-                    return Err(check::unknown_variable(reach, root, text, position));
+                if written.local.as_deref() != Some(root) && !known_names.has_name(root) {
+                    return Err(check::unknown_variable(known_names, root, text, position));
                 }
             }
             templates.push(

@@ -9,7 +9,7 @@ use hinagata_module::{
 };
 
 use super::{
-    Given, ModuleTemplate,
+    EvaluatedEntries, ModuleTemplate,
     build::{self, NoValues},
     fields::Reader,
     path::is_name,
@@ -37,7 +37,12 @@ pub(super) struct Collected {
 
 impl Reader<'_, '_> {
     /// The entries of a section.
-    pub(super) fn entries(&mut self, name: &SectionName, field: &str, node: &Node) -> Vec<Entry<Given>> {
+    pub(super) fn entries(
+        &mut self,
+        name: &SectionName,
+        field: &str,
+        node: &Node,
+    ) -> Vec<Entry<EvaluatedEntries>> {
         if let Some(text) = node.as_str() {
             let shown: String = text.chars().take(30).collect();
             let hint = format!("write a list: `{}: [\"{shown}\"]`", name.name());
@@ -50,7 +55,7 @@ impl Reader<'_, '_> {
         items.iter().enumerate().filter_map(entry).collect()
     }
 
-    fn entry(&mut self, name: &SectionName, field: &str, node: &Node) -> Option<Entry<Given>> {
+    fn entry(&mut self, name: &SectionName, field: &str, node: &Node) -> Option<Entry<EvaluatedEntries>> {
         match self.kind(field, node)? {
             "section" => self.section(field, node).map(Entry::Section),
             "subsection" => self.subsection(field, node).map(Entry::Subsection),
@@ -64,7 +69,8 @@ impl Reader<'_, '_> {
                 }
                 self.all.entries.push(spec);
                 let number = self.all.entries.len() - 1;
-                let given = move |given: &Given| given.elements.get(number).cloned().unwrap_or_default();
+                let given =
+                    move |given: &EvaluatedEntries| given.elements.get(number).cloned().unwrap_or_default();
                 Some(Entry::Dynamic(Dynamic::new(given).with_json_form(node.to_value())))
             }
         }
@@ -105,7 +111,11 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn section(&mut self, field: &str, node: &Node) -> Option<hinagata_module::SectionEntry<Given>> {
+    fn section(
+        &mut self,
+        field: &str,
+        node: &Node,
+    ) -> Option<hinagata_module::SectionEntry<EvaluatedEntries>> {
         self.refuse_modifiers(field, node);
         self.known_map(field, node, &structure_keys("section"))?;
         let title = self.fixed_text(&format!("{field}.section"), node.get("section")?)?;
@@ -134,7 +144,11 @@ impl Reader<'_, '_> {
         Some(built)
     }
 
-    fn subsection(&mut self, field: &str, node: &Node) -> Option<hinagata_module::SubsectionEntry<Given>> {
+    fn subsection(
+        &mut self,
+        field: &str,
+        node: &Node,
+    ) -> Option<hinagata_module::SubsectionEntry<EvaluatedEntries>> {
         self.refuse_modifiers(field, node);
         self.known_map(field, node, &structure_keys("subsection"))?;
         let title = self.fixed_text(&format!("{field}.subsection"), node.get("subsection")?)?;
@@ -149,7 +163,7 @@ impl Reader<'_, '_> {
     }
 
     /// An entry under a heading: only a text can stand there.
-    fn text_item(&mut self, field: &str, node: &Node) -> Option<TextItem<Given>> {
+    fn text_item(&mut self, field: &str, node: &Node) -> Option<TextItem<EvaluatedEntries>> {
         match self.kind(field, node)? {
             "text" => {}
             other => {
@@ -165,7 +179,7 @@ impl Reader<'_, '_> {
         }
         self.all.texts.push(spec);
         let number = self.all.texts.len() - 1;
-        let given = move |given: &Given| given.texts.get(number).cloned().unwrap_or_default();
+        let given = move |given: &EvaluatedEntries| given.texts.get(number).cloned().unwrap_or_default();
         Some(TextItem::Dynamic(DynamicText::new(given).with_json_form(node.to_value())))
     }
 
@@ -411,7 +425,7 @@ impl Reader<'_, '_> {
     }
 
     /// The entry of something that always says the same.
-    fn fixed(&mut self, field: &str, node: &Node, spec: &DynamicSpec) -> Option<Entry<Given>> {
+    fn fixed(&mut self, field: &str, node: &Node, spec: &DynamicSpec) -> Option<Entry<EvaluatedEntries>> {
         let mut all = Elements::new();
         if let Err(error) = build::build(&spec.body, &mut NoValues, &mut all) {
             self.fields.problem_with_hint(field, node, error.message(), error.hint().unwrap_or_default());

@@ -26,9 +26,9 @@ use serde_json::{Map, Value, json};
 use super::{model::TemplateText, parameter::Parameters};
 
 pub use ad_hoc::AdHocModules;
-pub use check::{Reach, unknown_variable};
+pub use check::{KnownNames, unknown_variable};
 pub use error::module_error;
-pub use evaluate::{Local, WithLocal, World, evaluate};
+pub use evaluate::{Local, WithLocal, World, evaluate_body};
 pub(crate) use file::MODULE_NAMES;
 pub use path::Path;
 pub use preset::{PRESETS, preset};
@@ -39,7 +39,7 @@ pub(super) use uses::read;
 
 /// What the dynamic entries of a module gave in one render, by their numbers.
 #[derive(Clone, Debug, Default)]
-pub struct Given {
+pub struct EvaluatedEntries {
     pub(crate) elements: Vec<Elements>,
     pub(crate) texts: Vec<Texts>,
 }
@@ -48,7 +48,7 @@ pub struct Given {
 #[derive(Clone, Debug)]
 pub struct ModuleBody {
     /// The module, all modules that it uses merged.
-    pub module: PromptModule<Given>,
+    pub module: PromptModule<EvaluatedEntries>,
     /// Entries of sections that depend on variables.
     pub(crate) entries: Vec<DynamicSpec>,
     /// Texts of subsections that depend on variables.
@@ -97,8 +97,8 @@ impl ModuleBody {
     ///
     /// # Errors
     /// Code `definition`, with the place of the first path that leads nowhere and a list of all.
-    pub fn check_paths(&self, reach: &Reach<'_>) -> Result<()> {
-        check::paths(&self.paths, reach)
+    pub fn check_paths(&self, known_names: &KnownNames<'_>) -> Result<()> {
+        check::paths(&self.paths, known_names)
     }
 }
 

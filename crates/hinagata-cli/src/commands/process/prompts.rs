@@ -24,8 +24,8 @@ pub(super) struct ProcessPrompts {
 impl ProcessPrompts {
     pub(super) fn new(saved: &SavedProcess, passed: &Variables) -> Result<Self, Failure> {
         let modules = match saved.modules.is_empty() {
-            true => AdHocModules::of_documents(preset(&saved.process).iter())?,
-            false => AdHocModules::read(&saved.modules)?,
+            true => AdHocModules::from_documents(preset(&saved.process).iter())?,
+            false => AdHocModules::from_files(&saved.modules)?,
         };
         let variables = typed_variables(&modules, passed)?;
         let instructions = PromptModule::new().instructions(saved.instructions.clone());
