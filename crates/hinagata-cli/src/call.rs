@@ -184,7 +184,7 @@ impl Call {
         engine: &Engine,
     ) -> Result<Validation, Failure> {
         self.check_caller(workspace, engine)?;
-        engine.load_blocking(&self.id)?;
+        engine.load_definition_blocking(&self.id)?;
         let parameters = engine.definition(&self.id)?.parameters;
         let mut variables = self.variables.values.clone();
         let mut type_errors = Vec::new();
@@ -217,7 +217,7 @@ impl Call {
         let mut variables = self.variables.values.clone();
         if self.variables.texts().next().is_some() {
             // What it declares may have to be computed. Where that fails, the render would only fail once more.
-            engine.load_blocking(&self.id).map_err(|error| with_limit_hint(error, workspace))?;
+            engine.load_definition_blocking(&self.id).map_err(|error| with_limit_hint(error, workspace))?;
             let typed = engine.variables_from_text(&self.id, self.variables.texts());
             variables.extend(typed.map_err(with_type_hint)?);
         }

@@ -36,7 +36,7 @@ impl PublicPrompt {
     pub(crate) fn from_engine(engine: &Engine, id: &str) -> Result<Self> {
         let catalog = engine.catalog();
         let inherited = engine.definition(id)?;
-        let reads = match engine.reads(id) {
+        let reads = match engine.template_variables(id) {
             Ok(reads) => reads,
             // Only running it shows what it reads, which happens when it is rendered.
             Err(error) if error.code() == Code::Hook && error.reason() == Some(Reason::Unavailable) => {

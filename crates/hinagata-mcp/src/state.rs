@@ -132,7 +132,7 @@ impl ChangedPaths {
 impl PublicState {
     pub(crate) fn new(engine: &Engine) -> Self {
         Self {
-            engine: engine.frozen(),
+            engine: engine.with_frozen_prompts(),
             list: OnceLock::new(),
             known: RwLock::default(),
             previous_engine: None,
@@ -147,7 +147,7 @@ impl PublicState {
         if let Some((_, known)) = views.iter().find(|(known, _)| Arc::ptr_eq(known, reach)) {
             return Arc::clone(known);
         }
-        let view = Arc::new(Self::new(&self.engine.within(reach)));
+        let view = Arc::new(Self::new(&self.engine.with_reach(reach)));
         views.push((Arc::clone(reach), Arc::clone(&view)));
         view
     }
@@ -175,7 +175,7 @@ impl PublicState {
         let mut next = Self::new(engine);
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let after = |(reach, view): (Arc<Reach>, Arc<Self>)| {
-            let next = view.next_state(&engine.within(&reach), touched);
+            let next = view.next_state(&engine.with_reach(&reach), touched);
             (reach, Arc::new(next))
         };
         next.views = Mutex::new(views.into_iter().map(after).collect());

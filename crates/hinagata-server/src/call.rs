@@ -67,7 +67,7 @@ impl Call {
     pub(crate) fn engine(&self) -> Engine {
         match self.app.access.reach(&self.caller) {
             None => self.app.engine.clone(),
-            Some(reach) => self.app.engine.within(reach),
+            Some(reach) => self.app.engine.with_reach(reach),
         }
     }
 

@@ -223,7 +223,7 @@ fn follow_store(app: &App, store: &dyn Store, on_change: &OnChange) {
 /// Reloads the workspace when its files change, and publishes the difference.
 fn follow_files(app: &App, on_change: &OnChange) -> Result<Watcher> {
     let (events, on_change) = (app.events.clone(), Arc::clone(on_change));
-    app.engine.watch(move |catalog, change| {
+    app.engine.watch_files(move |catalog, change| {
         events.publish_catalog(catalog);
         on_change(if change.more { None } else { Some(&change.paths) });
     })

@@ -2,7 +2,7 @@
 //!
 //! A caller who is bound to some prompts must not read others by a detour: a template that includes one, a parent, a
 //! list, a near name in an error, a file of it that a part embeds. So nothing is checked route by route. The caller
-//! gets an engine (`Engine::within`) whose catalog and store have only what the caller reaches; what is not
+//! gets an engine (`Engine::with_reach`) whose catalog and store have only what the caller reaches; what is not
 //! there for them cannot be included, inherited, listed or proposed, and fails as anything fails that is not there.
 //!
 //! Whoever wrote a template does not matter: a document of the store does not tell, and a caller who writes and a

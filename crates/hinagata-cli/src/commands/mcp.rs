@@ -83,7 +83,7 @@ fn follow_files(mcp: &Mcp, engine: &Engine) -> Option<Watcher> {
         told(paths);
     };
     engine
-        .watch(changed)
+        .watch_files(changed)
         .inspect_err(|error| tracing::warn!(error = error.message(), "changes are not noticed"))
         .ok()
 }

@@ -77,7 +77,7 @@ impl Arguments {
     fn build_request(&self, rendered: &Rendered) -> Result<Option<Formatted>, Failure> {
         let options = self.request.apply_to(self.format, rendered.request_options())?;
         let driver = self.format.and_then(OutputFormat::driver);
-        Ok(driver.map(|driver| rendered.request(driver, &options)).transpose()?)
+        Ok(driver.map(|driver| rendered.format_request(driver, &options)).transpose()?)
     }
 }
 

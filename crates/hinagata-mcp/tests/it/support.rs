@@ -135,7 +135,7 @@ impl Served {
         let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
         let told = mcp.change_notifier();
         let watcher =
-            engine.watch(move |_, change| told(if change.more { None } else { Some(&change.paths) }));
+            engine.watch_files(move |_, change| told(if change.more { None } else { Some(&change.paths) }));
         Self { root, mcp, _watcher: watcher.expect("can be watched") }
     }
 

@@ -86,17 +86,17 @@ impl Engine {
     ///
     /// # Errors
     /// Errors of finding and reading the prompt; code `hook` if the file cannot run or fails.
-    pub async fn load(&self, prompt: &str) -> Result<()> {
+    pub async fn load_definition(&self, prompt: &str) -> Result<()> {
         let (snapshot, store) = self.current();
         self.load_plan(&snapshot, store.as_deref(), prompt, None).await.map(|_| ())
     }
 
-    /// As [`Engine::load`], blocking the thread.
+    /// As [`Engine::load_definition`], blocking the thread.
     ///
     /// # Errors
-    /// As [`Engine::load`].
-    pub fn load_blocking(&self, prompt: &str) -> Result<()> {
-        block_on(self.load(prompt))
+    /// As [`Engine::load_definition`].
+    pub fn load_definition_blocking(&self, prompt: &str) -> Result<()> {
+        block_on(self.load_definition(prompt))
     }
 
     /// The plan of a prompt. Runs definitions that have to run first.

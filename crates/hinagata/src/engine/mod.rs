@@ -172,18 +172,18 @@ impl Engine {
     ///
     /// let engine = Engine::open("no/such/workspace");
     /// let reach = Arc::new(Reach::new(|prompt| prompt.starts_with("general"), |_| false));
-    /// let narrow = engine.within(&reach);
+    /// let narrow = engine.with_reach(&reach);
     /// assert_eq!(narrow.catalog().list().len(), 1);
-    /// assert!(narrow.reads("coding_system").is_err());
+    /// assert!(narrow.template_variables("coding_system").is_err());
     /// ```
     #[must_use]
-    pub fn within(&self, reach: &Arc<Reach>) -> Self {
+    pub fn with_reach(&self, reach: &Arc<Reach>) -> Self {
         Self(Arc::clone(&self.0), Some(Arc::clone(reach)))
     }
 
     /// An engine whose prompts never change: neither a reload nor the store affects them. Shared variables stay current.
     #[must_use]
-    pub fn frozen(&self) -> Self {
+    pub fn with_frozen_prompts(&self) -> Self {
         let Inner { options, ports, host, cache, loaded, .. } = &*self.0;
         let inner = Inner {
             options: options.clone(),
@@ -220,9 +220,9 @@ impl Engine {
     ///
     /// # Errors
     /// Errors of finding, reading and compiling the prompt.
-    pub fn reads(&self, prompt: &str) -> Result<Vec<String>> {
+    pub fn template_variables(&self, prompt: &str) -> Result<Vec<String>> {
         let (snapshot, store) = self.current();
-        Ok(self.plan(&snapshot, store.as_deref(), prompt)?.reads())
+        Ok(self.plan(&snapshot, store.as_deref(), prompt)?.template_variables())
     }
 
     /// The workspace root.
@@ -275,7 +275,7 @@ impl Engine {
         let (snapshot, store) = self.all();
         match &self.1 {
             None => (snapshot, store),
-            Some(reach) => (snapshot.within(reach), store.map(|store| self.narrow_store(store))),
+            Some(reach) => (snapshot.with_reach(reach), store.map(|store| self.narrow_store(store))),
         }
     }
 
@@ -312,7 +312,7 @@ impl Engine {
     /// # Errors
     /// Code `store` if the system refuses to watch.
     #[cfg(feature = "watch")]
-    pub fn watch(&self, mut on_change: impl FnMut(&Catalog, &Change) + Send + 'static) -> Result<Watcher> {
+    pub fn watch_files(&self, mut on_change: impl FnMut(&Catalog, &Change) + Send + 'static) -> Result<Watcher> {
         let places = watch::watched_paths(&self.root(), &self.0.options.paths, self.0.state.as_ref());
         // A watcher alone does not keep an engine alive.
         let engine = Arc::downgrade(&self.0);
@@ -352,7 +352,7 @@ impl Engine {
         })
     }
 
-    /// The definition of a prompt and its parents. Runs nothing; see [`Engine::load`].
+    /// The definition of a prompt and its parents. Runs nothing; see [`Engine::load_definition`].
     ///
     /// # Errors
     /// Those of [`Catalog::definition`].
@@ -376,7 +376,7 @@ impl Engine {
 
     /// The preferred word for `word` in `namespace`, such as `tool`.
     #[must_use]
-    pub fn vocab(&self, namespace: &str, word: &str) -> Option<String> {
+    pub fn preferred_word(&self, namespace: &str, word: &str) -> Option<String> {
         self.current().0.catalog.preferred_word(namespace, word)
     }
 

@@ -292,8 +292,10 @@ impl Call<'_> {
         let all = engine.0.ports.store.as_ref()?.snapshot();
         let is_whole = store.is_some_and(|store| store.environs.len() == all.environs.len());
         let parameters = &plan.inherited.parameters;
-        let by_name =
-            || plan.is_store_prompt() && plan.reads().iter().any(|name| parameters.get(name).is_none());
+        let by_name = || {
+            plan.is_store_prompt()
+                && plan.template_variables().iter().any(|name| parameters.get(name).is_none())
+        };
         let declared = || plan.environ.iter().any(|(name, _)| plan.reaches(name));
         let can_miss = !is_whole && (plan.reaches("environs") || declared() || by_name());
         can_miss.then(|| {

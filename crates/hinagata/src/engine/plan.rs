@@ -355,7 +355,7 @@ impl Plan {
     }
 
     /// The sorted names of the variables that templates read and a caller can pass.
-    pub(super) fn reads(&self) -> Vec<String> {
+    pub(super) fn template_variables(&self) -> Vec<String> {
         let provided: Vec<&str> = match &self.providers {
             Ok(all) => all.iter().map(|planned| planned.provider.namespace.as_str()).collect(),
             Err(_) => Vec::new(),

@@ -202,7 +202,7 @@ impl Rendered {
     ///
     /// # Errors
     /// If the result contains something that the provider does not accept.
-    pub fn request(&self, driver: Driver, options: &RequestOptions) -> Result<Formatted> {
+    pub fn format_request(&self, driver: Driver, options: &RequestOptions) -> Result<Formatted> {
         driver.format(&*self.prompt()?, options).map_err(module_error)
     }
 

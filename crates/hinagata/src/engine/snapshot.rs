@@ -27,7 +27,7 @@ impl Snapshot {
     }
 
     /// The same snapshot within `reach`.
-    pub(super) fn within(&self, reach: &Arc<Reach>) -> Arc<Self> {
+    pub(super) fn with_reach(&self, reach: &Arc<Reach>) -> Arc<Self> {
         self.views.get(reach, |_| true, || Arc::new(Self::new(self.catalog.with_reach(reach), self.capacity)))
     }
 

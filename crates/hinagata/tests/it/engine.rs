@@ -348,7 +348,7 @@ fn what_cannot_be_read_of_the_store_is_told_where_it_is_needed() {
     assert_eq!(told(&engine, "plain"), ["store"]);
     let missing = text(&engine, "nothing_such", &json!({})).expect_err("is not there");
     assert!(missing.message().contains("`store` cannot be read and may hold it"), "{missing:?}");
-    let bound = engine.within(&Arc::new(Reach::new(|_| true, |environ| environ == "mine")));
+    let bound = engine.with_reach(&Arc::new(Reach::new(|_| true, |environ| environ == "mine")));
     assert!(!told(&bound, "reads").contains(&"store:theirs".to_owned()), "{:?}", told(&bound, "reads"));
     assert!(told(&bound, "reads").contains(&"store:mine".to_owned()));
 }
@@ -698,7 +698,7 @@ fn a_changed_file_is_live_at_the_next_event() {
     let engine = Engine::open(place.path());
     assert_eq!(text(&engine, "p", &json!({})).expect("renders"), "old");
     let (sender, told) = std::sync::mpsc::channel();
-    let watcher = engine.watch(move |_, _| sender.send(()).unwrap_or_default()).expect("watches");
+    let watcher = engine.watch_files(move |_, _| sender.send(()).unwrap_or_default()).expect("watches");
     write(place.path(), &prompt("p", "template.md"), "new");
     // A burst may be told in parts: the state counts, and it is waited for.
     let deadline = std::time::Instant::now() + Duration::from_secs(60);

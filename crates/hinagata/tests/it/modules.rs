@@ -93,7 +93,8 @@ fn a_module_renders_as_messages_text_and_requests() {
     );
     let text = rendered.text();
     assert!(text.contains("### Manual\n\n> Keep dry.") && text.contains("### Output Schema"), "{text}");
-    let body = rendered.request(Driver::Anthropic, &RequestOptions::new("claude-opus-4-5")).expect("is sent");
+    let body =
+        rendered.format_request(Driver::Anthropic, &RequestOptions::new("claude-opus-4-5")).expect("is sent");
     let body = body.to_value();
     assert_eq!(body["output_config"]["format"]["schema"]["required"], json!(["urgency"]));
     assert_eq!(body["messages"].as_array().map(Vec::len), Some(3));
@@ -440,7 +441,11 @@ fn presets_are_modules_that_a_search_place_can_override() {
         let rendered = module(&file, &variables).unwrap_or_else(|error| panic!("{name}: {error:?}"));
         assert!(text.contains(&format!("module: {name}")));
         assert_eq!(
-            rendered.request(Driver::Gemini, &rendered.request_options()).expect("is sent").notes().len(),
+            rendered
+                .format_request(Driver::Gemini, &rendered.request_options())
+                .expect("is sent")
+                .notes()
+                .len(),
             0
         );
     }
@@ -560,7 +565,8 @@ fn other_prompts_become_requests_too() {
     let engine = Engine::open(place.path());
     let rendered =
         engine.render_blocking(&Request::new("p").with_variables(&json!({"name": "Ann"}))).expect("renders");
-    let body = rendered.request(Driver::OpenAi, &rendered.request_options()).expect("is sent").to_value();
+    let body =
+        rendered.format_request(Driver::OpenAi, &rendered.request_options()).expect("is sent").to_value();
     assert_eq!(
         body,
         json!({"model": "gpt-4o", "messages": [{"role": "user", "content": "Hi Ann"}],
@@ -569,7 +575,8 @@ fn other_prompts_become_requests_too() {
     );
     let rendered =
         engine.render_blocking(&Request::new("q").with_variables(&json!({"n": 5}))).expect("renders");
-    let body = rendered.request(Driver::Anthropic, &RequestOptions::default()).expect("is sent").to_value();
+    let body =
+        rendered.format_request(Driver::Anthropic, &RequestOptions::default()).expect("is sent").to_value();
     assert_eq!(body["system"], json!([{"type": "text", "text": "Rules"}]));
     assert_eq!(
         body["messages"][0]["content"][1],
