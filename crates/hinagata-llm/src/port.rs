@@ -23,7 +23,7 @@ impl Llm {
 }
 
 impl Model for Llm {
-    fn call(&self, request: ModelRequest) -> PortFuture<'_, Result<String>> {
+    fn call_model(&self, request: ModelRequest) -> PortFuture<'_, Result<String>> {
         let request = match self.hook_request(request) {
             Ok(request) => request,
             Err(error) => return Box::pin(std::future::ready(Err(error))),

@@ -95,7 +95,7 @@ impl HookPool {
 }
 
 impl Hooks for HookPool {
-    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
+    fn run_hook<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
         Box::pin(self.0.run_job(job))
     }
 }

@@ -101,7 +101,7 @@ impl Store for EmbeddedStore {
         self.inner.shared.snapshot()
     }
 
-    fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
+    fn write_changes(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         // A write takes milliseconds of disk time, so blocking is simpler than a thread and no slower.
         Box::pin(async move { self.inner.write_changes(&changes) })
     }

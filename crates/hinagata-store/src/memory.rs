@@ -27,7 +27,7 @@ impl Store for MemoryStore {
         self.0.snapshot()
     }
 
-    fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
+    fn write_changes(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         Box::pin(async move {
             let writes = self.0.key_writes(&changes);
             self.0.update_state(|state| writes.iter().for_each(|write| write.apply_to(state)));
@@ -62,7 +62,7 @@ mod tests {
             state.apply_value("shenma:environs:a.b", RawValue::Text(b"2"));
         });
         assert_eq!(*store.snapshot().environs["a.b"].value, json!(2));
-        let write = pin!(store.write(vec![StoreChange::set(StoreKind::Environ, "a.b", json!(3))]));
+        let write = pin!(store.write_changes(vec![StoreChange::set(StoreKind::Environ, "a.b", json!(3))]));
         assert!(matches!(write.poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(Ok(()))));
         assert_eq!(*store.snapshot().environs["a.b"].value, json!(3));
     }

@@ -94,7 +94,7 @@ impl Toolbox {
 }
 
 impl Tools for Toolbox {
-    fn tools(&self, documents: &[ToolDocuments]) -> Arc<dyn ToolSet> {
+    fn tool_set(&self, documents: &[ToolDocuments]) -> Arc<dyn ToolSet> {
         // Held while definitions are read, so that they are read once.
         let mut current = self.0.current.lock().unwrap_or_else(PoisonError::into_inner);
         let same = |known: &[ToolDocuments]| {
@@ -122,7 +122,7 @@ impl ToolSet for LoadedTools {
         &self.functions
     }
 
-    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
+    fn call_tool<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
         let Some(entry) = self.functions.get(name).and_then(|tool| self.entries.get(&tool.id)) else {
             let error = tool_error(Reason::Unknown, format!("unknown tool `{name}`"));
             return Box::pin(std::future::ready(Err(error)));

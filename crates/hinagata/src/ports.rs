@@ -51,7 +51,7 @@ pub trait Hooks: Send + Sync {
     ///
     /// # Errors
     /// Code `hook` with the details `exception` and, if known, `frames`; code `hook_timeout`.
-    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>>;
+    fn run_hook<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>>;
 }
 
 /// A run of Python code.
@@ -200,7 +200,7 @@ pub trait Tools: Send + Sync {
     /// The current tools: those of `documents`, in their order, and those from elsewhere.
     ///
     /// While nothing changes, the same documents return the same set, because plans are cached for a set.
-    fn tools(&self, documents: &[ToolDocuments]) -> Arc<dyn ToolSet>;
+    fn tool_set(&self, documents: &[ToolDocuments]) -> Arc<dyn ToolSet>;
 }
 
 /// An immutable set of tools. It works for as long as it is held.
@@ -214,7 +214,7 @@ pub trait ToolSet: Send + Sync {
     ///
     /// # Errors
     /// Code `tool`.
-    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>>;
+    fn call_tool<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>>;
 
     /// Problems in the definitions of tools.
     fn diagnostics(&self) -> &[Diagnostic] {
@@ -254,7 +254,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     /// Code `store`.
-    fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>>;
+    fn write_changes(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>>;
 
     /// Calls `listener` after every change of the snapshot. The listener must not block.
     fn subscribe(&self, listener: StoreListener);
@@ -269,7 +269,7 @@ pub trait Model: Send + Sync {
     ///
     /// # Errors
     /// Code `model`.
-    fn call(&self, request: ModelRequest) -> PortFuture<'_, Result<String>>;
+    fn call_model(&self, request: ModelRequest) -> PortFuture<'_, Result<String>>;
 }
 
 /// A request to a model.

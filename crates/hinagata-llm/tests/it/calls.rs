@@ -291,7 +291,7 @@ async fn the_engine_asks_models_from_any_thread() {
     let said = std::thread::spawn(move || {
         let runtime =
             tokio::runtime::Builder::new_current_thread().build().expect("a runtime without timers");
-        requests.map(|request| runtime.block_on(llm.call(request)).expect("answers"))
+        requests.map(|request| runtime.block_on(llm.call_model(request)).expect("answers"))
     });
     assert_eq!(said.join().expect("does not panic"), [ANSWER; 3]);
     let received = provider.received();

@@ -85,7 +85,7 @@ fn while_busy(pool: &HookPool, work: impl FnOnce(&dyn Fn())) {
     let held = Held { asked: Mutex::new(asked), go: Mutex::new(wait) };
     let (variables, waited) = (Map::new(), QueueTime::default());
     thread::scope(|scope| {
-        let first = scope.spawn(|| block_on(pool.run(job(ASKING, &variables, &waited, &held))));
+        let first = scope.spawn(|| block_on(pool.run_hook(job(ASKING, &variables, &waited, &held))));
         is_asked.recv().expect("the first one runs");
         work(&|| {
             let _ = go.send(());
@@ -105,7 +105,7 @@ fn waiting_for_a_worker_does_not_count_as_hook_time() {
             let second = scope.spawn(|| {
                 let job =
                     HookJob { time: own_time, ..job(PLAIN, &variables, &waited, &crate::support::Engine) };
-                block_on(pool.run(job))
+                block_on(pool.run_hook(job))
             });
             // It waits for longer than it may run.
             while waited.total() <= own_time {
@@ -126,7 +126,7 @@ fn a_hook_without_a_free_worker_is_reported_as_busy() {
             deadline: Some(Instant::now()),
             ..job(PLAIN, &variables, &waited, &crate::support::Engine)
         };
-        let error = block_on(pool.run(job)).expect_err("there is no worker");
+        let error = block_on(pool.run_hook(job)).expect_err("there is no worker");
         assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some(Reason::Busy)));
         assert!(error.message().contains("for a free worker"), "{error}");
         assert!(error.hint().is_some_and(|hint| hint.contains("hooks.workers")), "{error:?}");
@@ -172,7 +172,7 @@ fn a_dropped_call_frees_its_worker() {
     }
     let asked = Asked(Held { asked: Mutex::new(asked), go: Mutex::new(wait) });
     let (variables, waited) = (Map::new(), QueueTime::default());
-    let mut hanging = pool.run(job(ASKING, &variables, &waited, &asked));
+    let mut hanging = pool.run_hook(job(ASKING, &variables, &waited, &asked));
     block_on(std::future::poll_fn(|cx| match hanging.as_mut().poll(cx) {
         std::task::Poll::Pending if is_asked.try_recv().is_ok() => std::task::Poll::Ready(()),
         std::task::Poll::Pending => std::task::Poll::Pending,

@@ -132,7 +132,7 @@ impl Store for RedisStore {
         self.shared.snapshot()
     }
 
-    fn write(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
+    fn write_changes(&self, changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         let writes = self.shared.key_writes(&changes);
         Box::pin(async move {
             let (done, is_done) = oneshot::channel();

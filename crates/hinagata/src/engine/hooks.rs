@@ -68,7 +68,7 @@ impl Call<'_> {
             capabilities: &abilities,
         };
         let started = Instant::now();
-        let result = hooks.run(job).await;
+        let result = hooks.run_hook(job).await;
         let took = started.elapsed().saturating_sub(waited.total());
         if let Some(tracer) = tracer {
             tracer.record_call("hook", name, took, result.as_ref().err());
@@ -158,7 +158,7 @@ impl Call<'_> {
             secrets: self.secrets(),
             capabilities: &abilities,
         };
-        match hooks.run(job).await? {
+        match hooks.run_hook(job).await? {
             Value::Object(map) => Ok(Value::Object(map)),
             other => Err(Error::new(
                 Code::Hook,
@@ -326,7 +326,7 @@ impl Capabilities for CallCapabilities<'_, '_> {
 
     fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<String>> {
         match &self.call.engine.0.ports.model {
-            Some(model) => model.call(request),
+            Some(model) => model.call_model(request),
             None => Box::pin(async {
                 Err(Error::new(Code::Model, "no model is configured")
                     .with_hint("configure one in the settings"))

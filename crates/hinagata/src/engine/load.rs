@@ -156,7 +156,7 @@ impl Engine {
             secrets: Arc::default(),
             capabilities: &NoCapabilities,
         };
-        let told = hooks.run(job).await?;
+        let told = hooks.run_hook(job).await?;
         let computed = Computed::from_answer(&told)
             .ok_or_else(|| Error::new(Code::Hook, format!("`{file}` returned no declarations")))?;
         self.0.loaded.insert(key(&entry, source), Arc::new(computed));

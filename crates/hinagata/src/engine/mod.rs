@@ -257,7 +257,7 @@ impl Engine {
     pub async fn write_store(&self, changes: Vec<StoreChange>) -> Result<()> {
         changes.iter().try_for_each(check_change)?;
         match &self.0.ports.store {
-            Some(store) => store.write(changes).await,
+            Some(store) => store.write_changes(changes).await,
             None => Err(Error::new(Code::Store, "no store is configured")),
         }
     }

@@ -140,7 +140,7 @@ impl<'c> ToolCalls<'c> {
             let mut made = Vec::new();
             for mut pending in group {
                 let (started, arguments) = (Instant::now(), std::mem::take(&mut pending.arguments));
-                let result = tools.set.call(&pending.function, arguments).await;
+                let result = tools.set.call_tool(&pending.function, arguments).await;
                 made.push((pending, result, started.elapsed()));
             }
             made

@@ -52,8 +52,8 @@ impl Engine {
         let of_packs = snapshot.catalog.pack_tools();
         let (first, last) = (Arc::clone(&of_packs.replacing), Arc::clone(&of_packs.own));
         let set = match store {
-            Some(store) => port.tools(&[first, Arc::clone(&store.tool_documents), last]),
-            None => port.tools(&[first, last]),
+            Some(store) => port.tool_set(&[first, Arc::clone(&store.tool_documents), last]),
+            None => port.tool_set(&[first, last]),
         };
         let known = self.0.tools.load_full().filter(|known| Arc::ptr_eq(&known.set, &set));
         Some(known.unwrap_or_else(|| {

@@ -148,7 +148,7 @@ impl FakeTools {
 }
 
 impl Tools for FakeTools {
-    fn tools(&self, _: &[ToolDocuments]) -> Arc<dyn ToolSet> {
+    fn tool_set(&self, _: &[ToolDocuments]) -> Arc<dyn ToolSet> {
         Arc::clone(&self.0) as _
     }
 }
@@ -158,7 +158,7 @@ impl ToolSet for FakeSet {
         &self.tools
     }
 
-    fn call<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
+    fn call_tool<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>> {
         self.called.lock().expect("is not poisoned").push(format!("{name}{arguments}"));
         if let Some(act) = &*self.on_call.lock().expect("is not poisoned") {
             act();
@@ -273,7 +273,7 @@ impl Store for FakeStore {
         Arc::new(self.0.clone())
     }
 
-    fn write(&self, _changes: Vec<StoreChange>) -> PortFuture<'_, hinagata::Result<()>> {
+    fn write_changes(&self, _changes: Vec<StoreChange>) -> PortFuture<'_, hinagata::Result<()>> {
         unreachable!("nothing is written")
     }
 
@@ -357,7 +357,7 @@ fn what_cannot_be_read_of_the_store_is_told_where_it_is_needed() {
 struct FakeHooks(fn(&HookJob<'_>) -> Result<Value>);
 
 impl Hooks for FakeHooks {
-    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
+    fn run_hook<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
         Box::pin(async move {
             if job.file.ends_with("asks/prompt.py") && matches!(job.stage, Stage::PreRender { .. }) {
                 let part = job

@@ -37,7 +37,7 @@ type Answer = dyn Fn(&HookJob<'_>) -> Result<Value> + Send + Sync;
 struct FakeHooks(Box<Answer>);
 
 impl Hooks for FakeHooks {
-    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
+    fn run_hook<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
         Box::pin(async move { (self.0)(&job) })
     }
 }
@@ -166,7 +166,7 @@ fn a_provider_runs_once_for_hooks_templates_and_dynamic_includes() {
 
     struct Asking(Mutex<usize>);
     impl Hooks for Asking {
-        fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
+        fn run_hook<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
             Box::pin(async move {
                 if let Stage::PreRender { variables } = job.stage {
                     assert!(!variables.contains_key("git"), "nothing ran it up front");
@@ -317,7 +317,7 @@ fn a_cancelled_render_drops_the_hook_that_it_waits_for() {
         }
     }
     impl Hooks for Hanging {
-        fn run<'a>(&'a self, _: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
+        fn run_hook<'a>(&'a self, _: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
             let told = Told(self.0.clone());
             Box::pin(async move {
                 let _ = told.0.send("started");
@@ -351,7 +351,7 @@ fn a_cancelled_render_drops_the_hook_that_it_waits_for() {
 fn problem(place: &Path, path: &'static str) -> String {
     struct Reading(&'static str);
     impl Hooks for Reading {
-        fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
+        fn run_hook<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
             Box::pin(async move {
                 Ok(match job.capabilities.read_file(self.0).await {
                     Ok(text) => json!({"found": format!("read {}", text.len())}),

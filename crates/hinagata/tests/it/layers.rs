@@ -26,7 +26,7 @@ fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
 struct FixedHooks(Value);
 
 impl Hooks for FixedHooks {
-    fn run<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
+    fn run_hook<'a>(&'a self, job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
         Box::pin(async move {
             match job.stage {
                 Stage::PreRender { .. } => Ok(self.0.clone()),
@@ -109,7 +109,7 @@ impl Store for FixedStore {
         Arc::clone(&self.0)
     }
 
-    fn write(&self, _: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
+    fn write_changes(&self, _: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         Box::pin(async { Ok(()) })
     }
 

@@ -179,7 +179,7 @@ impl<'a> Ask<'a> {
             secrets: Arc::clone(&self.secrets),
             capabilities: &Engine,
         };
-        pool.run(job).await
+        pool.run_hook(job).await
     }
 
     pub(crate) fn pre_render(&self, pool: &HookPool) -> Result<Value> {

@@ -19,7 +19,7 @@ impl Store for Documents {
         Arc::clone(&self.0)
     }
 
-    fn write(&self, _changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
+    fn write_changes(&self, _changes: Vec<StoreChange>) -> PortFuture<'_, Result<()>> {
         unreachable!("nothing is written")
     }
 
