@@ -33,9 +33,9 @@ use hinagata_catalog::{
 use hinagata_document::{Code, Digest, Error, Result};
 use hinagata_workspace::StateDir;
 
-pub use install::{InstallOptions, Installed, Replaced};
+pub use install::{InstallOptions, InstalledPack, ReplacedPack};
 pub use problem::Problem;
-pub use remove::Removed;
+pub use remove::RemovedPack;
 pub use replacements::{Replacement, ReplacementKind, ReplacementState};
 pub use show::{
     PackConflict, PackConflictKind, PackDetails, PackPrompt, PackProvider, PythonFile, PythonRole,
@@ -76,7 +76,7 @@ impl Packs {
     #[must_use]
     pub fn list(&self) -> Vec<PackSummary> {
         let packs = self.catalog.opened_packs().iter();
-        packs.map(|pack| PackSummary::of(&self.catalog, &View::of_pack(pack))).collect()
+        packs.map(|pack| PackSummary::from_view(&self.catalog, &View::from_pack(pack))).collect()
     }
 
     /// Everything that a pack brings.
@@ -85,7 +85,7 @@ impl Packs {
     /// Code `not_found`.
     pub fn show(&self, pack: &str) -> Result<PackDetails> {
         let pack = self.pack(pack)?;
-        Ok(self.details(&View::of_pack(pack)))
+        Ok(self.pack_details(&View::from_pack(pack)))
     }
 
     /// Approves a pack as it is now. With `expected`, the content that [`Packs::show`] told, only if it is still that.
@@ -96,7 +96,7 @@ impl Packs {
     pub fn approve(&mut self, pack: &str, expected: Option<&Digest>, now: SystemTime) -> Result<PackSummary> {
         let found = Arc::clone(self.pack(pack)?);
         self.state_of(&found.id).approve(found.directory(), expected, now)?;
-        self.changed(&found.id)
+        self.reload_summary(&found.id)
     }
 
     /// Remembers that a pack may not be used.
@@ -105,8 +105,8 @@ impl Packs {
     /// Code `not_found`; code `store` when it cannot be written.
     pub fn reject(&mut self, pack: &str, now: SystemTime) -> Result<PackSummary> {
         let found = Arc::clone(self.pack(pack)?);
-        self.state_of(&found.id).reject(&View::of_pack(&found).version(), now)?;
-        self.changed(&found.id)
+        self.state_of(&found.id).reject(&View::from_pack(&found).version(), now)?;
+        self.reload_summary(&found.id)
     }
 
     /// What changed since a pack was approved.
@@ -115,12 +115,12 @@ impl Packs {
     /// Code `not_found`; code `store` when what was approved cannot be read.
     pub fn verify(&self, pack: &str) -> Result<Verification> {
         let pack = self.pack(pack)?;
-        Verification::of(pack, &self.state_of(&pack.id))
+        Verification::for_pack(pack, &self.state_of(&pack.id))
     }
 
-    fn changed(&mut self, pack: &PackId) -> Result<PackSummary> {
+    fn reload_summary(&mut self, pack: &PackId) -> Result<PackSummary> {
         self.catalog = self.catalog.reload();
-        Ok(PackSummary::of(&self.catalog, &View::of_pack(self.pack(pack.as_str())?)))
+        Ok(PackSummary::from_view(&self.catalog, &View::from_pack(self.pack(pack.as_str())?)))
     }
 
     fn state_of(&self, pack: &PackId) -> PackState {

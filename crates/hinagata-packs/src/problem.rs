@@ -25,7 +25,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    pub(super) fn error(source: impl Into<String>, error: &Error) -> Self {
+    pub(super) fn from_error(source: impl Into<String>, error: &Error) -> Self {
         let place = error.place();
         Self {
             severity: "error",
@@ -46,6 +46,6 @@ impl From<&Diagnostic> for Problem {
             Severity::Error => "error",
             Severity::Warning => "warning",
         };
-        Self { severity, ..Self::error(diagnostic.source.clone(), &diagnostic.error) }
+        Self { severity, ..Self::from_error(diagnostic.source.clone(), &diagnostic.error) }
     }
 }

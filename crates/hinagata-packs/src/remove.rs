@@ -16,11 +16,11 @@ use super::Packs;
 pub(super) const LOCK: &str = ".packs.lock";
 
 /// Where a pack is on its way out.
-pub(super) const LEAVING: &str = ".leaving";
+pub(super) const OUTGOING: &str = ".leaving";
 
 /// What was taken away.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Removed {
+pub struct RemovedPack {
     /// The pack.
     pub pack_id: PackId,
     /// The prompts whose recorded choice named it, which was taken back.
@@ -32,7 +32,7 @@ impl Packs {
     ///
     /// # Errors
     /// Code `not_found`; code `store` when something cannot be removed.
-    pub fn remove(&mut self, pack: &str, now: SystemTime) -> Result<Removed> {
+    pub fn remove(&mut self, pack: &str, now: SystemTime) -> Result<RemovedPack> {
         let id = self.pack(pack)?.id.clone();
         // Whatever stops this half-way, what is left of the pack is not approved.
         self.state_of(&id).forget()?;
@@ -42,7 +42,7 @@ impl Packs {
         let place = directory.join(id.as_str());
         remove_directory(&writer, &place).map_err(|error| io_error("removed", &place, error))?;
         self.catalog = self.catalog.reload();
-        Ok(Removed { pack_id: id, resolutions })
+        Ok(RemovedPack { pack_id: id, resolutions })
     }
 
     fn take_back_choices(&mut self, pack: &PackId, now: SystemTime) -> Result<Vec<PromptId>> {
@@ -65,15 +65,15 @@ impl Packs {
 
 /// Takes the directory `place` away in one step, then what it holds. A link is taken away, not what it leads to.
 pub(super) fn remove_directory(writer: &Writer, place: &Path) -> io::Result<()> {
-    let leaving = writer.directory().join(LEAVING);
-    clear(&leaving)?;
+    let leaving = writer.directory().join(OUTGOING);
+    remove_if_present(&leaving)?;
     fs::rename(place, &leaving)?;
     sync_directory(writer.directory())?;
-    clear(&leaving)
+    remove_if_present(&leaving)
 }
 
 /// Removes whatever is at `path`.
-pub(super) fn clear(path: &Path) -> io::Result<()> {
+pub(super) fn remove_if_present(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),

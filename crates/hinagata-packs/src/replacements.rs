@@ -57,16 +57,16 @@ impl Packs {
     /// Code `not_found` when there is no such pack, prompt or proposal; code `approval` when the pack is not approved;
     /// code `store` when it cannot be written.
     pub fn accept_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
-        if let Some((found, own)) = self.tool_proposal(pack, prompt)? {
+        if let Some((found, own)) = self.find_tool_proposal(pack, prompt)? {
             return self.decide_on_tool(&found, prompt, &own, true, now);
         }
-        let (found, replaced, own) = self.proposal(pack, prompt)?;
+        let (found, replaced, own) = self.find_proposal(pack, prompt)?;
         let source = self.source_of(&found.id, &own)?;
         if !self.catalog.is_active(&found.id) {
             return Err(not_approved(&found.id));
         }
         self.catalog = self.catalog.set_resolution(replaced.as_str(), &source, now)?;
-        let version = View::of_pack(&found).version();
+        let version = View::from_pack(&found).version();
         self.state_of(&found.id).set_declined(&version, replaced.as_str(), false)?;
         self.replacement(&found.id, &replaced)
     }
@@ -77,22 +77,22 @@ impl Packs {
     /// # Errors
     /// Code `not_found` when there is no such pack or proposal; code `store` when it cannot be written.
     pub fn decline_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
-        if let Some((found, own)) = self.tool_proposal(pack, prompt)? {
+        if let Some((found, own)) = self.find_tool_proposal(pack, prompt)? {
             return self.decide_on_tool(&found, prompt, &own, false, now);
         }
-        let (found, replaced, own) = self.proposal(pack, prompt)?;
-        let version = View::of_pack(&found).version();
+        let (found, replaced, own) = self.find_proposal(pack, prompt)?;
+        let version = View::from_pack(&found).version();
         self.state_of(&found.id).set_declined(&version, replaced.as_str(), true)?;
-        if chosen(&self.catalog, &found.id, &replaced, &own) {
+        if is_chosen(&self.catalog, &found.id, &replaced, &own) {
             self.catalog = self.catalog.unset_resolution(&replaced, now)?;
         }
         self.replacement(&found.id, &replaced)
     }
 
     /// The pack and its own tool, where it proposes to replace a tool called `tool` and no prompt of that name.
-    fn tool_proposal(&self, pack: &str, tool: &str) -> Result<Option<(Arc<Pack>, String)>> {
+    fn find_tool_proposal(&self, pack: &str, tool: &str) -> Result<Option<(Arc<Pack>, String)>> {
         let found = Arc::clone(self.pack(pack)?);
-        let view = View::of_pack(&found);
+        let view = View::from_pack(&found);
         let Ok(manifest) = &view.manifest else { return Ok(None) };
         let wanted = PromptId::new(tool).ok();
         let is_prompt = manifest.replaces.prompts.keys().any(|old| PromptId::new(old).ok() == wanted);
@@ -116,23 +116,23 @@ impl Packs {
                 return Err(not_approved(&pack.id));
             }
             if !self.catalog.tools().iter().any(|known| known.origin == source) {
-                return Err(not_there(&pack.id, own).with("tool", own));
+                return Err(missing_replacement_error(&pack.id, own).with("tool", own));
             }
             self.catalog = self.catalog.set_tool_resolution(tool, Some(&source), now)?;
         } else if chosen {
             self.catalog = self.catalog.set_tool_resolution(tool, None, now)?;
         }
-        let view = View::of_pack(pack);
-        self.state_of(&pack.id).set_declined(&view.version(), &declined_tool(tool), !accepted)?;
+        let view = View::from_pack(pack);
+        self.state_of(&pack.id).set_declined(&view.version(), &tool_key(tool), !accepted)?;
         let state = if accepted { ReplacementState::Accepted } else { ReplacementState::Declined };
         let (replaces, by) = (tool.to_owned(), own.to_owned());
         Ok(Replacement { kind: ReplacementKind::Tool, replaces, by, state })
     }
 
     /// The pack, the prompt that it proposes to replace, and its own prompt.
-    fn proposal(&self, pack: &str, prompt: &str) -> Result<(Arc<Pack>, PromptId, PromptId)> {
+    fn find_proposal(&self, pack: &str, prompt: &str) -> Result<(Arc<Pack>, PromptId, PromptId)> {
         let found = Arc::clone(self.pack(pack)?);
-        let view = View::of_pack(&found);
+        let view = View::from_pack(&found);
         let manifest = view.manifest.as_ref().map_err(Clone::clone)?;
         let wanted = PromptId::new(prompt)?;
         let proposals = &manifest.replaces.prompts;
@@ -154,11 +154,11 @@ impl Packs {
 
     /// The directory of a pack's own prompt, as a path from the workspace root.
     fn source_of(&self, pack: &PackId, own: &PromptId) -> Result<String> {
-        let found = View::of_pack(self.pack(pack.as_str())?);
+        let found = View::from_pack(self.pack(pack.as_str())?);
         let entry = found.prompts.as_ref().and_then(|prompts| prompts.find(own).next());
         entry
             .map(|entry| entry.source().to_owned())
-            .ok_or_else(|| not_there(pack, own.as_str()).with("prompt_id", own.as_str()))
+            .ok_or_else(|| missing_replacement_error(pack, own.as_str()).with("prompt_id", own.as_str()))
     }
 
     fn replacement(&self, pack: &PackId, replaced: &PromptId) -> Result<Replacement> {
@@ -166,7 +166,7 @@ impl Packs {
             proposal.kind == ReplacementKind::Prompt
                 && PromptId::new(&proposal.replaces).is_ok_and(|old| old == *replaced)
         };
-        let view = View::of_pack(self.pack(pack.as_str())?);
+        let view = View::from_pack(self.pack(pack.as_str())?);
         let gone = || Error::new(Code::NotFound, format!("the proposal of the pack `{pack}` is gone"));
         self.replacements(&view).into_iter().find(is_it).ok_or_else(gone)
     }
@@ -177,7 +177,9 @@ impl Packs {
         let decisions = self.state_of(view.id()).decisions().unwrap_or_default();
         let declined = |old: &str| is_declined(&decisions, &manifest.version, old);
         let prompt = |old: &String, own: &String| match (PromptId::new(old), PromptId::new(own)) {
-            (Ok(old), Ok(own)) if chosen(&self.catalog, view.id(), &old, &own) => ReplacementState::Accepted,
+            (Ok(old), Ok(own)) if is_chosen(&self.catalog, view.id(), &old, &own) => {
+                ReplacementState::Accepted
+            }
             (Ok(old), _) if declined(old.as_str()) => ReplacementState::Declined,
             _ => ReplacementState::Open,
         };
@@ -185,7 +187,7 @@ impl Packs {
             let source = tool_source(view.id(), own);
             match self.catalog.resolutions().tools().any(|(id, found)| id == old && found.source == source) {
                 true => ReplacementState::Accepted,
-                false if declined(&declined_tool(old)) => ReplacementState::Declined,
+                false if declined(&tool_key(old)) => ReplacementState::Declined,
                 false => ReplacementState::Open,
             }
         };
@@ -219,11 +221,11 @@ fn tool_source(pack: &PackId, own: &str) -> String {
 }
 
 /// What the decision on a tool is remembered under, beside those on prompts.
-fn declined_tool(tool: &str) -> String {
+fn tool_key(tool: &str) -> String {
     format!("tool:{tool}")
 }
 
-fn not_there(pack: &PackId, own: &str) -> Error {
+fn missing_replacement_error(pack: &PackId, own: &str) -> Error {
     Error::new(Code::NotFound, format!("the pack `{pack}` proposes `{own}`, which it does not have"))
         .with("pack_id", pack.as_str())
         .with_hint(format!("decline it: `hina pack show {pack}` lists what it has"))
@@ -234,7 +236,7 @@ fn is_declined(decisions: &Decisions, version: &str, prompt: &str) -> bool {
 }
 
 /// Whether a recorded choice puts the pack's `own` prompt in the place of `replaced`.
-fn chosen(catalog: &Catalog, pack: &PackId, replaced: &PromptId, own: &PromptId) -> bool {
+fn is_chosen(catalog: &Catalog, pack: &PackId, replaced: &PromptId, own: &PromptId) -> bool {
     let Some(recorded) = catalog.resolutions().get(replaced) else { return false };
     let prefix = format!("{PACKS}/{pack}/{PROMPTS}/");
     let name = recorded.source.strip_prefix(&prefix).and_then(PromptId::from_directory_name);

@@ -130,7 +130,7 @@ pub enum PackConflictKind {
 }
 
 impl Packs {
-    pub(super) fn details(&self, view: &View<'_>) -> PackDetails {
+    pub(super) fn pack_details(&self, view: &View<'_>) -> PackDetails {
         let walked = view.files();
         let beneath = |prefix: &str| -> Vec<String> {
             let files = walked.files.keys();
@@ -146,15 +146,15 @@ impl Packs {
         };
         let known = |file: &&str| walked.files.contains_key(*file);
         PackDetails {
-            summary: PackSummary::of(&self.catalog, view),
+            summary: PackSummary::from_view(&self.catalog, view),
             content: content_digest(view.directory(), &walked),
-            prompts: entries(view).map(prompt).collect(),
+            prompts: entries(view).map(pack_prompt).collect(),
             partials: beneath(&format!("{PROMPTS}/{PARTIALS}/")),
-            providers: providers(view).iter().map(PackProvider::of).collect(),
+            providers: providers(view).iter().map(PackProvider::from_provider).collect(),
             vocabulary: ["vocab.json", "vocab.txt"].into_iter().filter(known).map(str::to_owned).collect(),
             agents: named("agents/", "/agent.json"),
             tools: named("tools/", ".json"),
-            python: python(view, &walked),
+            python: python_files(view, &walked),
             replaces: self.replacements(view),
             conflicts: self.conflicts(view, &walked),
             problems: self.problems(view, &walked),
@@ -164,15 +164,15 @@ impl Packs {
     fn problems(&self, view: &View<'_>, walked: &Walked) -> Vec<Problem> {
         let path = view.pack.path();
         let mut all: Vec<Problem> = Vec::new();
-        all.extend(view.manifest.as_ref().err().map(|error| Problem::error(path.as_str(), error)));
+        all.extend(view.manifest.as_ref().err().map(|error| Problem::from_error(path.as_str(), error)));
         let refused =
             walked.refused.iter().map(|refused| hinagata_catalog::pack::refusal_error(view.id(), refused));
-        all.extend(refused.map(|error| Problem::error(path.as_str(), &error)));
+        all.extend(refused.map(|error| Problem::from_error(path.as_str(), &error)));
         if let Ok(manifest) = &view.manifest {
             all.extend(view.pack.label_mismatch(manifest).as_ref().map(|found: &Diagnostic| found.into()));
         }
         let broken = entries(view).filter_map(|entry| Some((entry.source(), entry.definition().err()?)));
-        all.extend(broken.map(|(source, error)| Problem::error(source, &error)));
+        all.extend(broken.map(|(source, error)| Problem::from_error(source, &error)));
         all
     }
 
@@ -241,18 +241,18 @@ fn providers<'v>(view: &'v View<'_>) -> &'v [VariableProvider] {
 }
 
 impl PackProvider {
-    fn of(provider: &VariableProvider) -> Self {
+    fn from_provider(provider: &VariableProvider) -> Self {
         Self {
             namespace: provider.namespace.clone(),
             file: provider.file.clone(),
             description: provider.description.clone(),
-            permissions: owned(provider.permissions()),
-            needs_trust: owned(permissions_needing_trust(provider.permissions())),
+            permissions: owned_names(provider.permissions()),
+            needs_trust: owned_names(permissions_needing_trust(provider.permissions())),
         }
     }
 }
 
-fn prompt(entry: &Entry) -> PackPrompt {
+fn pack_prompt(entry: &Entry) -> PackPrompt {
     let definition = entry.definition().ok();
     let metadata = definition.as_ref().map(|definition| &definition.metadata);
     PackPrompt {
@@ -264,7 +264,7 @@ fn prompt(entry: &Entry) -> PackPrompt {
     }
 }
 
-fn python(view: &View<'_>, walked: &Walked) -> Vec<PythonFile> {
+fn python_files(view: &View<'_>, walked: &Walked) -> Vec<PythonFile> {
     let files = walked.files.keys().filter(|file| file.ends_with(".py") || is_native(file));
     files.map(|file| python_file(view, file)).collect()
 }
@@ -272,7 +272,7 @@ fn python(view: &View<'_>, walked: &Walked) -> Vec<PythonFile> {
 fn python_file(view: &View<'_>, file: &str) -> PythonFile {
     let of_file = |entry: &&Entry| format!("{PROMPTS}/{}/prompt.py", entry.name()) == file;
     if let Some(entry) = entries(view).find(of_file) {
-        return hooks_of(file, entry);
+        return prompt_python_file(file, entry);
     }
     if is_native(file) {
         let file = file.to_owned();
@@ -289,18 +289,18 @@ fn python_file(view: &View<'_>, file: &str) -> PythonFile {
     PythonFile {
         file: file.to_owned(),
         role: if provider.is_some() { PythonRole::Provider } else { PythonRole::Other },
-        needs_trust: owned(permissions_needing_trust(permissions.iter().copied())),
-        permissions: Some(owned(permissions)),
+        needs_trust: owned_names(permissions_needing_trust(permissions.iter().copied())),
+        permissions: Some(owned_names(permissions)),
         hooks: Vec::new(),
     }
 }
 
-fn hooks_of(file: &str, entry: &Entry) -> PythonFile {
+fn prompt_python_file(file: &str, entry: &Entry) -> PythonFile {
     let definition = entry.definition().ok();
     let hooks = definition.as_ref().map(|definition| hook_names(&definition.hooks)).unwrap_or_default();
     let permissions = definition.as_deref().and_then(declared_permissions);
     let names = permissions.iter().flatten().map(String::as_str);
-    let needs_trust = owned(permissions_needing_trust(names));
+    let needs_trust = owned_names(permissions_needing_trust(names));
     PythonFile { file: file.to_owned(), role: PythonRole::Prompt, needs_trust, permissions, hooks }
 }
 
@@ -309,7 +309,7 @@ fn is_native(file: &str) -> bool {
     [".so", ".pyd", ".dll", ".dylib"].iter().any(|ending| file.ends_with(ending))
 }
 
-fn owned(names: Vec<&str>) -> Vec<String> {
+fn owned_names(names: Vec<&str>) -> Vec<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 

@@ -25,7 +25,7 @@ pub struct PackSummary {
 }
 
 impl PackSummary {
-    pub(super) fn of(catalog: &Catalog, view: &View<'_>) -> Self {
+    pub(super) fn from_view(catalog: &Catalog, view: &View<'_>) -> Self {
         let manifest = view.manifest.as_ref().ok();
         Self {
             pack_id: view.id().clone(),

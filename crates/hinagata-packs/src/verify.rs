@@ -66,14 +66,15 @@ pub enum FileChange {
 }
 
 impl Verification {
-    pub(super) fn of(pack: &std::sync::Arc<Pack>, state: &PackState) -> Result<Self> {
+    pub(super) fn for_pack(pack: &std::sync::Arc<Pack>, state: &PackState) -> Result<Self> {
         let record = state.record()?;
         let changes = pack.seal().changes(pack.directory()).unwrap_or_default();
-        let files = record.as_ref().map(|record| files(pack, state, record, &changes)).unwrap_or_default();
+        let files =
+            record.as_ref().map(|record| file_diffs(pack, state, record, &changes)).unwrap_or_default();
         Ok(Self {
             pack_id: pack.id.clone(),
             state: pack.approval(),
-            version: View::of_pack(pack).version(),
+            version: View::from_pack(pack).version(),
             approved_version: record.as_ref().map(|record| record.version.clone()),
             approved_at: record.map(|record| record.approved_at),
             files,
@@ -82,7 +83,7 @@ impl Verification {
     }
 }
 
-fn files(pack: &Pack, state: &PackState, record: &Record, changes: &Changes) -> Vec<FileDiff> {
+fn file_diffs(pack: &Pack, state: &PackState, record: &Record, changes: &Changes) -> Vec<FileDiff> {
     let copy = state.copy(record);
     let mut room = MOST;
     let mut all: Vec<(&String, FileChange)> = Vec::new();
@@ -91,13 +92,13 @@ fn files(pack: &Pack, state: &PackState, record: &Record, changes: &Changes) -> 
     all.extend(changes.changed.iter().map(|path| (path, FileChange::Changed)));
     all.sort_by_key(|(path, _)| *path);
     let diff = |(path, change): (&String, FileChange)| {
-        let shown = shown(path, change, (copy.as_ref(), record), pack.directory(), &mut room);
+        let shown = render_diff(path, change, (copy.as_ref(), record), pack.directory(), &mut room);
         FileDiff { path: path.clone(), change, note: shown.as_ref().err().copied(), diff: shown.ok() }
     };
     all.into_iter().map(diff).collect()
 }
 
-fn shown(
+fn render_diff(
     path: &str,
     change: FileChange,
     approved: (Option<&Directory>, &Record),
@@ -105,9 +106,9 @@ fn shown(
     room: &mut usize,
 ) -> Result<String, &'static str> {
     let (old, new) = match change {
-        FileChange::Added => (String::new(), text(now, path)?),
+        FileChange::Added => (String::new(), read_text(now, path)?),
         FileChange::Removed => (approved_text(approved, path)?, String::new()),
-        FileChange::Changed => (approved_text(approved, path)?, text(now, path)?),
+        FileChange::Changed => (approved_text(approved, path)?, read_text(now, path)?),
     };
     let diff = TextDiff::from_lines(&old, &new)
         .unified_diff()
@@ -120,14 +121,14 @@ fn shown(
 
 /// A file as it was approved: the copy is compared with the hash, as everywhere.
 fn approved_text((copy, record): (Option<&Directory>, &Record), path: &str) -> Result<String, &'static str> {
-    let text = text(copy.ok_or("the approved copy is gone")?, path)?;
+    let text = read_text(copy.ok_or("the approved copy is gone")?, path)?;
     match record.files.get(path) {
         Some(approved) if *approved == Digest::sha256(text.as_bytes()) => Ok(text),
         _ => Err("the approved copy has changed"),
     }
 }
 
-fn text(directory: &Directory, path: &str) -> Result<String, &'static str> {
+fn read_text(directory: &Directory, path: &str) -> Result<String, &'static str> {
     match directory.read(path, LARGEST) {
         Ok(Some(file)) if file.text.lines().count() > LINES => Err("it has too many lines to show"),
         Ok(Some(file)) if file.text.contains('\0') => Err("it is no text"),

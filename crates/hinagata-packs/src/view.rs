@@ -24,8 +24,8 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of_pack(pack: &'a Arc<Pack>) -> Self {
-        Self { pack, manifest: manifest(pack), prompts: prompts(pack).ok().flatten() }
+    pub(super) fn from_pack(pack: &'a Arc<Pack>) -> Self {
+        Self { pack, manifest: read_manifest(pack), prompts: read_prompts(pack).ok().flatten() }
     }
 
     pub(super) fn id(&self) -> &'a PackId {
@@ -53,7 +53,7 @@ impl<'a> View<'a> {
     }
 }
 
-fn manifest(pack: &Pack) -> Result<Manifest> {
+fn read_manifest(pack: &Pack) -> Result<Manifest> {
     let file = format!("{}/pack.json", pack.path());
     let missing =
         || Error::definition(Reason::NoManifest, format!("the pack `{}` has no pack.json", pack.id));
@@ -61,7 +61,7 @@ fn manifest(pack: &Pack) -> Result<Manifest> {
     Manifest::parse(&file, &read.text)
 }
 
-fn prompts(pack: &Pack) -> Result<Option<Index>> {
+fn read_prompts(pack: &Pack) -> Result<Option<Index>> {
     let Some(directory) = pack.directory().directory(PROMPTS)? else { return Ok(None) };
     let root = Root {
         kind: RootKind::Pack(pack.id.clone()),

@@ -18,21 +18,21 @@ use zip::{
     unstable::read::ZipIterable,
 };
 
-use super::unpack::{Unpacker, broken, refused};
+use super::unpack::{Unpacker, broken_error, refused_error};
 
 /// Bytes that a member of a `.tar` takes besides its content: its header, a long name before it, padding.
 const AROUND_MEMBER: u64 = 4 << 10;
 
 /// Hands everything in the archive at `source` to `unpacker`.
-pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
+pub(super) fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
     let unreadable = |error: io::Error| io_error("read", source, error);
     let mut file = File::open(source).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if !metadata.is_file() {
-        return Err(refused(Reason::Archive, "", "it is neither a file nor a directory"));
+        return Err(refused_error(Reason::Archive, "", "it is neither a file nor a directory"));
     }
     if metadata.len() > limits.archive {
-        return Err(refused(
+        return Err(refused_error(
             Reason::Size,
             "",
             format!("the archive has more than {} KiB", limits.archive >> 10),
@@ -70,52 +70,57 @@ fn unpack_tar(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimit
     // Long names and other extras are read by the library into memory: this bounds them too.
     let most = limits.total.saturating_add(members.saturating_mul(AROUND_MEMBER));
     let mut archive = tar::Archive::new(Counted { inner: MultiGzDecoder::new(file), left: most });
-    let entries = archive.entries().map_err(broken)?;
+    let entries = archive.entries().map_err(broken_error)?;
     for entry in entries {
-        unpacker.count()?;
-        let mut entry = entry.map_err(broken_or_too_large)?;
+        unpacker.count_member()?;
+        let mut entry = entry.map_err(stream_error)?;
         let name = entry.path_bytes().into_owned();
-        let name = String::from_utf8(name).map_err(|error| no_text(error.as_bytes()))?;
+        let name = String::from_utf8(name).map_err(|error| not_utf8_error(error.as_bytes()))?;
         match entry.header().entry_type() {
-            EntryType::Regular | EntryType::Continuous => unpacker.file(&name, &mut entry)?,
+            EntryType::Regular | EntryType::Continuous => unpacker.add_file(&name, &mut entry)?,
             EntryType::Directory if matches!(name.as_str(), "." | "./") => {}
-            EntryType::Directory => unpacker.directory(&name)?,
+            EntryType::Directory => unpacker.add_directory(&name)?,
             // A comment of the program that made the archive.
             EntryType::XGlobalHeader => {}
             EntryType::Symlink | EntryType::Link => {
-                return Err(refused(Reason::Link, &name, format!("`{name}` is a link")));
+                return Err(refused_error(Reason::Link, &name, format!("`{name}` is a link")));
             }
             _ => {
-                return Err(refused(Reason::Special, &name, format!("`{name}` is no file and no directory")));
+                return Err(refused_error(
+                    Reason::Special,
+                    &name,
+                    format!("`{name}` is no file and no directory"),
+                ));
             }
         }
     }
     // To the end, so that what was cut off or damaged is noticed.
-    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(broken_or_too_large)?;
+    io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(stream_error)?;
     Ok(())
 }
 
 fn unpack_zip(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
     let config = Config { archive_offset: ArchiveOffset::Known(0) };
     // Entry by entry: an index of all would take memory for names that are refused anyway, and hide double ones.
-    let opened = ZipIterable::try_new(file, config).map_err(broken_zip)?;
+    let opened = ZipIterable::try_new(file, config).map_err(broken_zip_error)?;
     let mut archive = opened.enforce_header_consistency(true);
     if archive.len() > limits.entries {
-        return Err(refused(Reason::Count, "", format!("it has more than {} files", limits.entries)));
+        return Err(refused_error(Reason::Count, "", format!("it has more than {} files", limits.entries)));
     }
-    let files = archive.files().map_err(broken_zip)?;
+    let files = archive.files().map_err(broken_zip_error)?;
     while let Some(entry) = files.next() {
-        unpacker.count()?;
-        let entry = entry.map_err(broken_zip)?;
-        let name = std::str::from_utf8(entry.name_raw()).map_err(|_| no_text(entry.name_raw()))?.to_owned();
+        unpacker.count_member()?;
+        let entry = entry.map_err(broken_zip_error)?;
+        let name =
+            std::str::from_utf8(entry.name_raw()).map_err(|_| not_utf8_error(entry.name_raw()))?.to_owned();
         check_zip_entry(&name, &entry)?;
         if name.ends_with('/') {
-            unpacker.directory(&name)?;
+            unpacker.add_directory(&name)?;
             continue;
         }
         let options = ZipReadOptions::new();
-        let mut content = entry.with_reader(files.reader_mut(), options).map_err(broken_zip)?;
-        unpacker.file(&name, &mut content)?;
+        let mut content = entry.with_reader(files.reader_mut(), options).map_err(broken_zip_error)?;
+        unpacker.add_file(&name, &mut content)?;
     }
     Ok(())
 }
@@ -126,27 +131,31 @@ fn check_zip_entry(name: &str, entry: &ZipFileEntry<'_>) -> Result<()> {
     let kind = entry.unix_mode().map_or(0, |mode| mode & KIND);
     match kind {
         0 | 0o100_000 | 0o040_000 => {}
-        0o120_000 => return Err(refused(Reason::Link, name, format!("`{name}` is a link"))),
-        _ => return Err(refused(Reason::Special, name, format!("`{name}` is no file and no directory"))),
+        0o120_000 => return Err(refused_error(Reason::Link, name, format!("`{name}` is a link"))),
+        _ => {
+            return Err(refused_error(Reason::Special, name, format!("`{name}` is no file and no directory")));
+        }
     }
     if entry.encrypted() {
-        return Err(refused(Reason::Archive, name, format!("`{name}` is encrypted")));
+        return Err(refused_error(Reason::Archive, name, format!("`{name}` is encrypted")));
     }
     match entry.compression() {
         CompressionMethod::Stored | CompressionMethod::Deflated => Ok(()),
-        other => {
-            Err(refused(Reason::Archive, name, format!("`{name}` is packed with {other}, which is not read")))
-        }
+        other => Err(refused_error(
+            Reason::Archive,
+            name,
+            format!("`{name}` is packed with {other}, which is not read"),
+        )),
     }
 }
 
-fn no_text(name: &[u8]) -> Error {
+fn not_utf8_error(name: &[u8]) -> Error {
     let shown = String::from_utf8_lossy(name).into_owned();
-    refused(Reason::Name, &shown, format!("the name `{}` is no UTF-8 text", shown.escape_debug()))
+    refused_error(Reason::Name, &shown, format!("the name `{}` is no UTF-8 text", shown.escape_debug()))
 }
 
-fn broken_zip(error: ZipError) -> Error {
-    broken(io::Error::other(error))
+fn broken_zip_error(error: ZipError) -> Error {
+    broken_error(io::Error::other(error))
 }
 
 /// A reader that ends with an error once more was read than is allowed.
@@ -166,9 +175,11 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-fn broken_or_too_large(error: io::Error) -> Error {
+fn stream_error(error: io::Error) -> Error {
     match error.kind() {
-        io::ErrorKind::FileTooLarge => refused(Reason::Size, "", "it unpacks to too much").with_source(error),
-        _ => broken(error),
+        io::ErrorKind::FileTooLarge => {
+            refused_error(Reason::Size, "", "it unpacks to too much").with_source(error)
+        }
+        _ => broken_error(error),
     }
 }

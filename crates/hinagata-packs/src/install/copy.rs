@@ -9,10 +9,10 @@ use std::{
 use hinagata_document::{Reason, Result};
 use hinagata_workspace::write::{Readers, io_error, refuse_links};
 
-use super::unpack::{Unpacker, refused};
+use super::unpack::{Unpacker, refused_error};
 
 /// Hands everything beneath `source` to `unpacker`. Links are refused, not followed.
-pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
+pub(super) fn unpack_directory(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
     // A list of what is left to do instead of recursion: depth comes from strangers.
     let mut left = vec![String::new()];
     while let Some(path) = left.pop() {
@@ -22,33 +22,33 @@ pub(super) fn unpack(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
             fs::read_dir(&directory).and_then(Iterator::collect).map_err(unreadable)?;
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
-            unpacker.count()?;
+            unpacker.count_member()?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 let shown = name.to_string_lossy();
-                return Err(refused(Reason::Name, &shown, format!("`{shown}` is no text")));
+                return Err(refused_error(Reason::Name, &shown, format!("`{shown}` is no text")));
             };
             let inner = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
             let kind = entry.file_type().map_err(unreadable)?;
             if kind.is_dir() {
-                unpacker.directory(&inner)?;
+                unpacker.add_directory(&inner)?;
                 left.push(inner);
             } else if kind.is_file() {
-                copy(&entry.path(), &inner, unpacker)?;
+                copy_file(&entry.path(), &inner, unpacker)?;
             } else {
                 let (reason, what) =
                     if kind.is_symlink() { ("link", "a link") } else { ("special", "no file") };
-                return Err(refused(reason, &inner, format!("`{inner}` is {what}")));
+                return Err(refused_error(reason, &inner, format!("`{inner}` is {what}")));
             }
         }
     }
     Ok(())
 }
 
-fn copy(from: &Path, name: &str, unpacker: &mut Unpacker) -> Result<()> {
+fn copy_file(from: &Path, name: &str, unpacker: &mut Unpacker) -> Result<()> {
     let mut options = OpenOptions::new();
     // What became a link since it was listed is not followed.
     let opened = refuse_links(options.read(true), Readers::AsUsual).open(from);
     let mut file = opened.map_err(|error| io_error("read", from, error))?;
-    unpacker.file(name, &mut file)
+    unpacker.add_file(name, &mut file)
 }

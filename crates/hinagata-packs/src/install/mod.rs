@@ -17,7 +17,7 @@ use hinagata_catalog::{
     Manifest, PackId,
     pack::{self, PackLimits},
 };
-use hinagata_document::{Reason, Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 use hinagata_workspace::{
     Directory,
     layout::PACKS,
@@ -29,11 +29,11 @@ use serde::Serialize;
 use self::unpack::Unpacker;
 use super::{
     PackDetails, Packs,
-    remove::{LEAVING, LOCK, clear},
+    remove::{LOCK, OUTGOING, remove_if_present},
 };
 
 /// Where a pack is on its way in.
-const COMING: &str = ".coming";
+const INCOMING: &str = ".coming";
 
 /// Where a pack waits whose place another one takes, with the name it had.
 const REPLACING: &str = ".replacing";
@@ -51,16 +51,16 @@ pub struct InstallOptions {
 
 /// A pack that was installed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Installed {
+pub struct InstalledPack {
     /// What it brings. Nothing of it is used before it is approved.
     pub pack: PackDetails,
     /// The one that was replaced, if there was one.
-    pub replaced: Option<Replaced>,
+    pub replaced: Option<ReplacedPack>,
 }
 
 /// A pack that was replaced.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Replaced {
+pub struct ReplacedPack {
     /// The version that it said; `None` when its `pack.json` was broken.
     pub version: Option<String>,
 }
@@ -73,20 +73,20 @@ impl Packs {
     /// Code `not_found` when there is nothing at `source`; code `definition` when it is no pack, or holds what no
     /// pack may hold; code `conflict` when there is a pack of that name and `replace` is not set; code `store` when it cannot be
     /// written. Nothing has changed then.
-    pub fn install(&mut self, source: &Path, options: &InstallOptions) -> Result<Installed> {
+    pub fn install(&mut self, source: &Path, options: &InstallOptions) -> Result<InstalledPack> {
         let packs = directory_beneath(self.catalog.root(), PACKS)?;
         let writer = Writer::lock(&packs, LOCK, Readers::AsUsual)?;
-        put_in_order(&writer)?;
-        let coming = packs.join(COMING);
+        recover_interrupted(&writer)?;
+        let coming = packs.join(INCOMING);
         let installed = self.install_over(&writer, source, &coming, options);
         // Whatever went wrong, nothing is left of it; what went right is not there any more.
-        let cleared = clear(&coming).map_err(|error| io_error("removed", &coming, error));
+        let cleared = remove_if_present(&coming).map_err(|error| io_error("removed", &coming, error));
         drop(writer);
         let (id, replaced) = installed?;
         cleared?;
         self.state_of(&id).clear_rejection()?;
         self.catalog = self.catalog.reload();
-        Ok(Installed { pack: self.show(id.as_str())?, replaced })
+        Ok(InstalledPack { pack: self.show(id.as_str())?, replaced })
     }
 
     fn install_over(
@@ -95,10 +95,10 @@ impl Packs {
         source: &Path,
         coming: &Path,
         options: &InstallOptions,
-    ) -> Result<(PackId, Option<Replaced>)> {
-        unpack(source, coming, &options.limits)?;
-        let top = top_of(coming)?;
-        let id = checked_id(&manifest(&top)?)?;
+    ) -> Result<(PackId, Option<ReplacedPack>)> {
+        unpack_source(source, coming, &options.limits)?;
+        let top = top_directory(coming)?;
+        let id = checked_id(&read_manifest(&top)?)?;
         let place = writer.directory().join(id.as_str());
         let before = fs::symlink_metadata(&place).is_ok();
         if before && !options.replace {
@@ -109,15 +109,15 @@ impl Packs {
                     "replace it with `--replace`: unless all of it is the same, it has to be approved again",
                 ));
         }
-        let replaced =
-            before.then(|| Replaced { version: manifest(&place).ok().map(|manifest| manifest.version) });
-        put(writer, &top, &place, before).map_err(|error| io_error("written", &place, error))?;
+        let replaced = before
+            .then(|| ReplacedPack { version: read_manifest(&place).ok().map(|manifest| manifest.version) });
+        place_pack(writer, &top, &place, before).map_err(|error| io_error("written", &place, error))?;
         Ok((id, replaced))
     }
 }
 
 /// Unpacks whatever is at `source` into the new directory `coming`.
-fn unpack(source: &Path, coming: &Path, limits: &PackLimits) -> Result<()> {
+fn unpack_source(source: &Path, coming: &Path, limits: &PackLimits) -> Result<()> {
     let metadata = fs::metadata(source).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             Error::new(Code::NotFound, format!("there is nothing at {}", source.display()))
@@ -132,14 +132,14 @@ fn unpack(source: &Path, coming: &Path, limits: &PackLimits) -> Result<()> {
     }
     let mut unpacker = Unpacker::new(coming, limits)?;
     match metadata.is_dir() {
-        true => copy::unpack(source, &mut unpacker),
+        true => copy::unpack_directory(source, &mut unpacker),
         false => unpack_archive(source, &mut unpacker, limits),
     }
 }
 
 #[cfg(feature = "archives")]
 fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
-    archive::unpack(source, unpacker, limits)
+    archive::unpack_archive(source, unpacker, limits)
 }
 
 #[cfg(not(feature = "archives"))]
@@ -152,17 +152,18 @@ fn unpack_archive(source: &Path, _unpacker: &mut Unpacker, _limits: &PackLimits)
 }
 
 /// Brings the directory with the packs in order after a process that was killed in the middle.
-fn put_in_order(writer: &Writer) -> Result<()> {
-    put_back(writer).map_err(|error| io_error("written", &writer.directory().join(REPLACING), error))?;
-    for left in [COMING, LEAVING, REPLACING] {
+fn recover_interrupted(writer: &Writer) -> Result<()> {
+    restore_replaced(writer)
+        .map_err(|error| io_error("written", &writer.directory().join(REPLACING), error))?;
+    for left in [INCOMING, OUTGOING, REPLACING] {
         let left = writer.directory().join(left);
-        clear(&left).map_err(|error| io_error("removed", &left, error))?;
+        remove_if_present(&left).map_err(|error| io_error("removed", &left, error))?;
     }
     Ok(())
 }
 
 /// Puts a pack back that was to be replaced when its place stayed empty.
-fn put_back(writer: &Writer) -> io::Result<()> {
+fn restore_replaced(writer: &Writer) -> io::Result<()> {
     let replacing = writer.directory().join(REPLACING);
     let Ok(name) = fs::read_to_string(replacing.join(NAME)) else { return Ok(()) };
     let place = writer.directory().join(&name);
@@ -173,11 +174,11 @@ fn put_back(writer: &Writer) -> io::Result<()> {
 }
 
 /// Puts the directory `new` at `place`, where another one is when `before` says so.
-fn put(writer: &Writer, new: &Path, place: &Path, before: bool) -> io::Result<()> {
+fn place_pack(writer: &Writer, new: &Path, place: &Path, before: bool) -> io::Result<()> {
     match before {
         false => fs::rename(new, place)?,
         true if exchange(new, place).is_ok() => {}
-        true => put_in_two_steps(writer, new, place)?,
+        true => replace_in_two_steps(writer, new, place)?,
     }
     sync_directory(writer.directory())
 }
@@ -196,7 +197,7 @@ fn exchange(_new: &Path, _place: &Path) -> io::Result<()> {
 
 /// For systems that cannot do it at once: a process that is killed between the steps leaves the old one with its name, and
 /// the next one puts it back.
-fn put_in_two_steps(writer: &Writer, new: &Path, place: &Path) -> io::Result<()> {
+fn replace_in_two_steps(writer: &Writer, new: &Path, place: &Path) -> io::Result<()> {
     let replacing = writer.directory().join(REPLACING);
     fs::create_dir(&replacing)?;
     let name = place.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -206,11 +207,11 @@ fn put_in_two_steps(writer: &Writer, new: &Path, place: &Path) -> io::Result<()>
         fs::rename(replacing.join(OLD), place)?;
         return Err(error);
     }
-    clear(&replacing)
+    remove_if_present(&replacing)
 }
 
 /// The directory that holds the pack: `directory`, or the only one in it.
-fn top_of(directory: &Path) -> Result<PathBuf> {
+fn top_directory(directory: &Path) -> Result<PathBuf> {
     if directory.join("pack.json").is_file() {
         return Ok(directory.to_owned());
     }
@@ -224,7 +225,7 @@ fn top_of(directory: &Path) -> Result<PathBuf> {
     }
 }
 
-fn manifest(directory: &Path) -> Result<Manifest> {
+fn read_manifest(directory: &Path) -> Result<Manifest> {
     let missing = || Error::definition(Reason::NoManifest, "it is no pack: there is no pack.json");
     let opened = Directory::open(directory)?.ok_or_else(missing)?;
     let read = opened.read("pack.json", pack::LARGEST_MANIFEST)?.ok_or_else(missing)?;
@@ -276,14 +277,15 @@ mod tests {
 
     #[test]
     fn a_pack_takes_the_place_of_another_in_one_step_or_in_two() {
-        for put in
-            [|writer: &Writer, new: &Path, place: &Path| put(writer, new, place, true), put_in_two_steps]
-        {
+        for put in [
+            |writer: &Writer, new: &Path, place: &Path| place_pack(writer, new, place, true),
+            replace_in_two_steps,
+        ] {
             let (place, writer) = packs();
-            let (old, new) = (directory(place.path(), "p", "old"), directory(place.path(), COMING, "new"));
+            let (old, new) = (directory(place.path(), "p", "old"), directory(place.path(), INCOMING, "new"));
             put(&writer, &new, &old).expect("takes its place");
             assert_eq!(fs::read_to_string(old.join("x")).expect("is there"), "new");
-            put_in_order(&writer).expect("is in order");
+            recover_interrupted(&writer).expect("is in order");
             assert_eq!(fs::read_dir(place.path()).expect("is there").count(), 2, "the pack and the lock");
         }
     }
@@ -295,14 +297,14 @@ mod tests {
         fs::create_dir(&replacing).expect("made");
         directory(&replacing, OLD, "old");
         fs::write(replacing.join(NAME), "p").expect("written");
-        put_in_order(&writer).expect("is in order");
+        recover_interrupted(&writer).expect("is in order");
         assert_eq!(fs::read_to_string(place.path().join("p/x")).expect("is there"), "old");
         assert!(!replacing.exists());
         for (name, there) in [("p", true), ("../q", false), ("", false)] {
             fs::create_dir(&replacing).expect("made");
             directory(&replacing, OLD, "other");
             fs::write(replacing.join(NAME), name).expect("written");
-            put_in_order(&writer).expect("is in order");
+            recover_interrupted(&writer).expect("is in order");
             assert!(fs::read_to_string(place.path().join("p/x")).is_ok_and(|text| text == "old"));
             assert_eq!(place.path().join(name).join("x").exists(), there, "{name}");
         }

@@ -40,19 +40,21 @@ impl Unpacker {
     }
 
     /// Counts a member, whatever becomes of it: headers cost time too.
-    pub(super) fn count(&mut self) -> Result<()> {
+    pub(super) fn count_member(&mut self) -> Result<()> {
         self.entries += 1;
         match self.entries > self.limits.entries {
-            true => {
-                Err(refused(Reason::Count, "", format!("it has more than {} files", self.limits.entries)))
-            }
+            true => Err(refused_error(
+                Reason::Count,
+                "",
+                format!("it has more than {} files", self.limits.entries),
+            )),
             false => Ok(()),
         }
     }
 
     /// Adds a directory.
-    pub(super) fn directory(&mut self, name: &str) -> Result<()> {
-        let name = checked(name, self.limits.depth)?;
+    pub(super) fn add_directory(&mut self, name: &str) -> Result<()> {
+        let name = check_path(name, self.limits.depth)?;
         if is_left_out(&name) {
             return Ok(());
         }
@@ -62,8 +64,8 @@ impl Unpacker {
     }
 
     /// Adds a file.
-    pub(super) fn file(&mut self, name: &str, content: &mut dyn Read) -> Result<()> {
-        let name = checked(name, self.limits.depth)?;
+    pub(super) fn add_file(&mut self, name: &str, content: &mut dyn Read) -> Result<()> {
+        let name = check_path(name, self.limits.depth)?;
         if is_left_out(&name) {
             return self.skip(content);
         }
@@ -74,7 +76,7 @@ impl Unpacker {
         let mut file = refuse_links(OpenOptions::new().write(true).create_new(true), Readers::AsUsual)
             .open(&place)
             .map_err(|error| io_error("written", &place, error))?;
-        self.pump(&name, content, |bytes| {
+        self.copy_limited(&name, content, |bytes| {
             file.write_all(bytes).map_err(|error| io_error("written", &place, error))
         })?;
         file.sync_data().map_err(|error| io_error("written", &place, error))
@@ -82,10 +84,10 @@ impl Unpacker {
 
     /// Reads over what is not unpacked, which is counted as well.
     fn skip(&mut self, content: &mut dyn Read) -> Result<()> {
-        self.pump("", content, |_| Ok(()))
+        self.copy_limited("", content, |_| Ok(()))
     }
 
-    fn pump(
+    fn copy_limited(
         &mut self,
         name: &str,
         content: &mut dyn Read,
@@ -98,16 +100,16 @@ impl Unpacker {
                 Ok(0) => return Ok(()),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(broken(error).with("file", name)),
+                Err(error) => return Err(broken_error(error).with("file", name)),
             };
             size += read as u64;
             self.bytes += read as u64;
             if size > self.limits.file {
                 let message = format!("`{name}` has more than {} KiB", self.limits.file >> 10);
-                return Err(refused(Reason::Size, name, message));
+                return Err(refused_error(Reason::Size, name, message));
             }
             if self.bytes > self.limits.total {
-                return Err(refused(
+                return Err(refused_error(
                     Reason::Size,
                     name,
                     format!("it has more than {} KiB", self.limits.total >> 10),
@@ -123,17 +125,17 @@ impl Unpacker {
         for end in ends {
             let part = &name[..end];
             let is_directory = directory || end < name.len();
-            let folded = folded(part);
+            let folded = fold_name(part);
             let Some((known, known_directory)) = self.known.get(&folded) else {
                 self.known.insert(folded, (part.to_owned(), is_directory));
                 continue;
             };
             if known != part {
                 let message = format!("`{known}` and `{part}` are the same name on some systems");
-                return Err(refused(Reason::Duplicate, name, message));
+                return Err(refused_error(Reason::Duplicate, name, message));
             }
             if !(is_directory && *known_directory) {
-                return Err(refused(Reason::Duplicate, name, format!("`{part}` is in it twice")));
+                return Err(refused_error(Reason::Duplicate, name, format!("`{part}` is in it twice")));
             }
         }
         Ok(())
@@ -141,7 +143,7 @@ impl Unpacker {
 }
 
 /// What systems that ignore case or the form of accents take for the same name.
-fn folded(name: &str) -> String {
+fn fold_name(name: &str) -> String {
     name.nfkc().flat_map(char::to_lowercase).nfkc().collect()
 }
 
@@ -150,28 +152,28 @@ fn is_left_out(name: &str) -> bool {
 }
 
 /// The path of a member without a slash at its end, if it is one that stays beneath and that every system can hold.
-fn checked(name: &str, depth: usize) -> Result<String> {
-    let wrong = |reason: &str, what: &str| {
+fn check_path(name: &str, depth: usize) -> Result<String> {
+    let invalid_path = |reason: Reason, what: &str| {
         let shown: String = name.chars().take(200).collect();
-        Err(refused(reason, &shown, format!("`{}` {what}", shown.escape_debug())))
+        Err(refused_error(reason, &shown, format!("`{}` {what}", shown.escape_debug())))
     };
     if name.len() > PATH {
-        return wrong(Reason::Name, "is too long");
+        return invalid_path(Reason::Name, "is too long");
     }
     if name.starts_with('/') || name.starts_with('\\') || name.as_bytes().get(1) == Some(&b':') {
-        return wrong(Reason::Outside, "is an absolute path");
+        return invalid_path(Reason::Outside, "is an absolute path");
     }
     let name = name.strip_suffix('/').unwrap_or(name);
     // Some programs write `./` before every name.
     let name = name.strip_prefix("./").unwrap_or(name);
     if name.split(['/', '\\']).any(|part| part == "..") {
-        return wrong(Reason::Outside, "leads out of the pack");
+        return invalid_path(Reason::Outside, "leads out of the pack");
     }
     if !name.split('/').all(is_portable) {
-        return wrong(Reason::Name, "is no name that every system can hold");
+        return invalid_path(Reason::Name, "is no name that every system can hold");
     }
     if name.split('/').count() > depth + 1 {
-        return wrong(Reason::Depth, "has too many directories around it");
+        return invalid_path(Reason::Depth, "has too many directories around it");
     }
     Ok(name.to_owned())
 }
@@ -193,14 +195,14 @@ pub(super) fn is_portable(name: &str) -> bool {
 }
 
 /// The error for a member that no pack may have.
-pub(super) fn refused(reason: &str, file: &str, message: impl Into<String>) -> Error {
+pub(super) fn refused_error(reason: Reason, file: &str, message: impl Into<String>) -> Error {
     Error::definition(reason, format!("the pack cannot be installed: {}", message.into()))
         .with("file", file)
         .with_hint("ask whoever made the pack for a proper one")
 }
 
 /// The error for an archive that cannot be read to its end.
-pub(super) fn broken(error: io::Error) -> Error {
+pub(super) fn broken_error(error: io::Error) -> Error {
     Error::definition(Reason::Archive, "the pack cannot be installed: it is broken or not complete")
         .with_hint("get it again: the file is damaged, or not all of it is there")
         .with_source(error)

@@ -13,7 +13,7 @@ use crate::support::{
     now,
 };
 use hinagata::{Approval, Code, Error, PackLimits, Reason};
-use hinagata_packs::{InstallOptions, Installed, Replaced};
+use hinagata_packs::{InstallOptions, InstalledPack, ReplacedPack};
 
 const MANIFEST: &str = r#"{"pack_id": "new", "version": "1.0.0"}"#;
 
@@ -24,7 +24,7 @@ fn source(workspace: &Workspace, bytes: &[u8]) -> PathBuf {
     path
 }
 
-fn install(workspace: &Workspace, bytes: &[u8]) -> Result<Installed, Error> {
+fn install(workspace: &Workspace, bytes: &[u8]) -> Result<InstalledPack, Error> {
     workspace.packs().install(&source(workspace, bytes), &InstallOptions::default())
 }
 
@@ -85,7 +85,7 @@ fn a_pack_is_installed_from_a_directory_and_from_every_archive() {
     check(&workspace, &installed);
 }
 
-fn check(workspace: &Workspace, installed: &Installed) {
+fn check(workspace: &Workspace, installed: &InstalledPack) {
     assert_eq!((installed.pack.summary.pack_id.as_str(), &installed.replaced), ("new", &None));
     assert_eq!(installed.pack.summary.state, Approval::Pending);
     assert_eq!(installed.pack.prompts[0].prompt_id.as_str(), "hello");
@@ -316,7 +316,7 @@ fn a_pack_is_replaced_only_when_asked_and_has_to_be_approved_again() {
         "the old one stays until the new one is whole"
     );
     let installed = workspace.packs().install(&source(&workspace, &bytes), &replace).expect("installs");
-    assert_eq!(installed.replaced, Some(Replaced { version: Some("1.0.0".into()) }));
+    assert_eq!(installed.replaced, Some(ReplacedPack { version: Some("1.0.0".into()) }));
     assert_eq!(installed.pack.summary.state, Approval::Modified);
     assert_eq!(names(&workspace.path("user_data/packs/new/prompts")), ["b"]);
     let verified = workspace.packs().verify("new").expect("is there");
