@@ -66,11 +66,11 @@ impl Concat {
     }
 
     /// The answers, joined.
-    pub(crate) fn joined(&self) -> String {
+    pub(crate) fn joined_answers(&self) -> String {
         self.context.results.join(&self.options.separator)
     }
 
-    pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
+    pub(crate) async fn run_calls(&mut self, running: &Running<'_>) -> Result<Outcome> {
         if self.context.chunks.is_empty() {
             return Err(no_chunks_error());
         }
@@ -79,7 +79,7 @@ impl Concat {
             true => self.at_once(running, &steps).await?,
             false => self.one_by_one(running, &steps).await?,
         }
-        Ok(Outcome::from_output(self.joined(), running.model))
+        Ok(Outcome::from_output(self.joined_answers(), running.model))
     }
 
     fn steps(&self) -> Vec<Step> {

@@ -36,8 +36,8 @@ impl Chunk {
         Self { part_of: part_of.into(), content: content.into(), ..Self::default() }
     }
 
-    pub(crate) fn tokens(&self, model: &dyn Ask) -> u64 {
-        self.usage.unwrap_or_else(|| model.count(&self.content).tokens as u64)
+    pub(crate) fn count_tokens(&self, model: &dyn Ask) -> u64 {
+        self.usage.unwrap_or_else(|| model.count_tokens(&self.content).tokens as u64)
     }
 }
 
@@ -69,7 +69,7 @@ impl State {
         let (usage, estimated) = match answer.tokens {
             Some(tokens) => (tokens, false),
             None => {
-                let TokenCount { tokens, estimated } = model.count(&answer.content);
+                let TokenCount { tokens, estimated } = model.count_tokens(&answer.content);
                 (tokens as u64, estimated)
             }
         };
@@ -86,7 +86,7 @@ pub struct Note {
 
 /// A message of a conversation, as contexts hold it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Said {
+pub struct DialogueMessage {
     /// The role of the speaker.
     pub role: String,
     /// A string, or a list of parts.
@@ -100,7 +100,7 @@ pub struct Said {
     pub more: Map<String, Value>,
 }
 
-impl Said {
+impl DialogueMessage {
     /// A message with a text.
     #[must_use]
     pub fn new(role: impl Into<String>, text: impl Into<String>) -> Self {
@@ -108,8 +108,8 @@ impl Said {
     }
 
     /// The tokens of its content and its tool calls.
-    pub(crate) fn tokens(&self, model: &dyn Ask) -> u64 {
-        let count = |text: &str| model.count(text).tokens as u64;
+    pub(crate) fn count_tokens(&self, model: &dyn Ask) -> u64 {
+        let count = |text: &str| model.count_tokens(text).tokens as u64;
         self.usage.unwrap_or_else(|| {
             let said = match &self.content {
                 Value::String(text) => count(text),

@@ -8,7 +8,7 @@ use hinagata::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Answer, Ask, Note, Outcome, Phase, Running, Said, State, Step, modules};
+use crate::{Answer, Ask, DialogueMessage, Note, Outcome, Phase, Running, State, Step, modules};
 
 /// Continues a conversation; with two passes the model first writes a note that prepares the answer.
 ///
@@ -28,7 +28,7 @@ pub struct Dialogue {
 pub struct DialogueContext {
     /// The messages, the oldest first.
     #[serde(default)]
-    pub messages: Vec<Said>,
+    pub messages: Vec<DialogueMessage>,
     /// Texts to refer to: id, title, content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub materials: Vec<Value>,
@@ -60,24 +60,25 @@ pub struct DialogueOptions {
 impl Dialogue {
     /// A process for this conversation.
     #[must_use]
-    pub fn new(messages: Vec<Said>) -> Self {
+    pub fn new(messages: Vec<DialogueMessage>) -> Self {
         Self { context: DialogueContext { messages, ..DialogueContext::default() }, ..Self::default() }
     }
 
-    pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
+    pub(crate) async fn run_calls(&mut self, running: &Running<'_>) -> Result<Outcome> {
         let (messages, left_out) = self.within(running.model);
         let mut context = json!(self.context);
         context["messages"] = json!(messages);
         let total = if self.options.two_pass && self.context.preparation_note.is_none() { 2 } else { 1 };
         if total == 2 {
             let answer =
-                self.ask(running, &context, Phase::Preparation, total, modules::preparation()).await?;
+                self.ask(running, &context, Phase::Preparation, total, modules::preparation_module()).await?;
             self.context.preparation_note = Some(Note { content: answer.content });
             context["preparationNote"] = json!(self.context.preparation_note);
         }
-        let says = if self.options.two_pass { modules::prepared() } else { PromptModule::new() };
+        let says =
+            if self.options.two_pass { modules::prepared_answer_module() } else { PromptModule::new() };
         let answer = self.ask(running, &context, Phase::Reply, total, says).await?;
-        self.context.messages.push(Said::new("assistant", answer.content.as_str()));
+        self.context.messages.push(DialogueMessage::new("assistant", answer.content.as_str()));
         let preparation = self.context.preparation_note.take().map(|note| note.content);
         Ok(Outcome {
             left_out,
@@ -96,8 +97,8 @@ impl Dialogue {
     ) -> Result<Answer> {
         let number = if phase == Phase::Reply { total - 1 } else { 0 };
         let step = Step { phase, number, total, chunks: None };
-        let state = self.options.maintain_state.then(modules::state);
-        let materials = self.options.include_materials.then(modules::materials);
+        let state = self.options.maintain_state.then(modules::state_module);
+        let materials = self.options.include_materials.then(modules::materials_module);
         let says = merge_modules(state.into_iter().chain(materials).chain([says])).map_err(module_error)?;
         let answer = running.ask_model(step, &says, context).await?;
         running.report_finished(step);
@@ -106,10 +107,10 @@ impl Dialogue {
 
     /// The messages that fit, and the number of those that do not. System messages always stay. Turns are left out as a whole, so that
     /// every tool result keeps its call.
-    fn within(&self, model: &dyn Ask) -> (Vec<&Said>, usize) {
+    fn within(&self, model: &dyn Ask) -> (Vec<&DialogueMessage>, usize) {
         let all = &self.context.messages;
         let Some(limit) = self.options.target_tokens else { return (all.iter().collect(), 0) };
-        let tokens: Vec<u64> = all.iter().map(|said| said.tokens(model)).collect();
+        let tokens: Vec<u64> = all.iter().map(|said| said.count_tokens(model)).collect();
         let mut sum: u64 = tokens.iter().sum();
         let mut from = 0;
         for start in turns(all).skip(1) {
@@ -120,19 +121,19 @@ impl Dialogue {
             sum -= gone.map(|at| tokens[at]).sum::<u64>();
             from = start;
         }
-        let kept = |(at, said): &(usize, &Said)| *at >= from || is_rule(said);
-        let kept: Vec<&Said> = all.iter().enumerate().filter(kept).map(|(_, said)| said).collect();
+        let kept = |(at, said): &(usize, &DialogueMessage)| *at >= from || is_rule(said);
+        let kept: Vec<&DialogueMessage> = all.iter().enumerate().filter(kept).map(|(_, said)| said).collect();
         let left_out = all.len() - kept.len();
         (kept, left_out)
     }
 }
 
-fn is_rule(said: &Said) -> bool {
+fn is_rule(said: &DialogueMessage) -> bool {
     said.role == "system"
 }
 
 /// The starts of turns: the first message, and every user message after one of another role.
-fn turns(messages: &[Said]) -> impl Iterator<Item = usize> {
+fn turns(messages: &[DialogueMessage]) -> impl Iterator<Item = usize> {
     let user = |at: usize| messages[at].role == "user";
     (0..messages.len()).filter(move |&at| at == 0 || (user(at) && !user(at - 1)))
 }
@@ -146,7 +147,7 @@ mod tests {
     struct Mute;
 
     impl Ask for Mute {
-        fn ask<'a>(
+        fn ask_model<'a>(
             &'a self,
             _: CompiledPrompt,
             _: &'a (dyn Fn(&str) + Send + Sync),
@@ -155,8 +156,8 @@ mod tests {
         }
     }
 
-    fn said(role: &str, usage: u64) -> Said {
-        Said { usage: Some(usage), ..Said::new(role, role) }
+    fn said(role: &str, usage: u64) -> DialogueMessage {
+        DialogueMessage { usage: Some(usage), ..DialogueMessage::new(role, role) }
     }
 
     fn kept(messages: &[(&str, u64)], limit: u64) -> (String, usize) {
@@ -188,9 +189,9 @@ mod tests {
     #[test]
     fn what_is_not_counted_is_estimated() {
         let mut dialogue = Dialogue::new(vec![
-            Said::new("user", "x".repeat(400)),
-            Said::new("assistant", "y"),
-            Said::new("user", "z"),
+            DialogueMessage::new("user", "x".repeat(400)),
+            DialogueMessage::new("assistant", "y"),
+            DialogueMessage::new("user", "z"),
         ]);
         dialogue.options.target_tokens = Some(99);
         assert_eq!(dialogue.within(&Mute).1, 2);

@@ -17,7 +17,7 @@
 //! | [`Summarize`] | analyses chunks, then summarises them |
 //!
 //! A process sends the prompts of [`Prompts`] to a model, an implementation of [`Ask`], and reports its progress to a [`Watch`]. The process
-//! itself holds its progress: after a failed call, or after the future of [`Process::run`] was dropped, [`Process::run`] continues after the
+//! itself holds its progress: after a failed call, or after the future of [`Process::run_calls`] was dropped, [`Process::run_calls`] continues after the
 //! last complete answer. A process can be serialized, so another program can continue it:
 //!
 //! ```
@@ -27,7 +27,7 @@
 //! struct Short;
 //!
 //! impl Ask for Short {
-//!     fn ask<'a>(&'a self, _: CompiledPrompt, _: &'a (dyn Fn(&str) + Send + Sync)) -> PortFuture<'a, Result<Answer>> {
+//!     fn ask_model<'a>(&'a self, _: CompiledPrompt, _: &'a (dyn Fn(&str) + Send + Sync)) -> PortFuture<'a, Result<Answer>> {
 //!         Box::pin(async { Ok(Answer::new("short")) })
 //!     }
 //! }
@@ -36,7 +36,7 @@
 //! let module = PromptModule::new().objective("Shorten the chunk.");
 //! let chunks = vec![Chunk::new("a.txt", "A long story."), Chunk::new("a.txt", "Another one.")];
 //! let mut process = Process::from(Concat::new(chunks));
-//! let outcome = process.run(&Running::new(&module, &Short, &|_: Event<'_>| ())).await?;
+//! let outcome = process.run_calls(&Running::new(&module, &Short, &|_: Event<'_>| ())).await?;
 //! assert_eq!(outcome.output, "short\nshort");
 //! let kept = serde_json::to_string(&process).expect("is data");
 //! # let _again: Process = serde_json::from_str(&kept).expect("is data");
@@ -58,12 +58,12 @@ mod summarize;
 mod walk;
 
 pub use concat::{Concat, ConcatContext, ConcatOptions};
-pub use data::{Chunk, Note, Range, Said, State};
+pub use data::{Chunk, Note, Range, DialogueMessage, State};
 pub use dialogue::{Dialogue, DialogueContext, DialogueOptions};
 #[cfg(feature = "llm")]
 pub use llm::LlmModel;
 pub use port::{Answer, Ask, Event, Finish, Phase, Prompts, Running, Step, Watch};
 pub use process::{Failure, Outcome, Process};
-pub use split::split;
+pub use split::split_text;
 pub use stream::{Stream, StreamContext, StreamOptions};
 pub use summarize::{Stage, Summarize, SummarizeContext, SummarizeOptions};

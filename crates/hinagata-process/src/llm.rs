@@ -35,7 +35,7 @@ impl LlmModel {
 }
 
 impl Ask for LlmModel {
-    fn ask<'a>(
+    fn ask_model<'a>(
         &'a self,
         prompt: CompiledPrompt,
         pieces: &'a (dyn Fn(&str) + Send + Sync),
@@ -51,7 +51,7 @@ impl Ask for LlmModel {
         })
     }
 
-    fn count(&self, text: &str) -> TokenCount {
+    fn count_tokens(&self, text: &str) -> TokenCount {
         count_tokens(text, self.choice.model())
     }
 }

@@ -11,14 +11,14 @@ fn text(context: &Value, pointer: &str) -> Option<String> {
 }
 
 /// Adds the state of the conversation.
-pub(crate) fn state() -> Module {
+pub(crate) fn state_module() -> Module {
     Module::new()
         .terms("Current State: what is known about the conversation beyond its messages.")
         .state(|context: &Value| text(context, "/state/content"))
 }
 
 /// Adds the materials of the conversation.
-pub(crate) fn materials() -> Module {
+pub(crate) fn materials_module() -> Module {
     let material = |material: &Value| {
         let field = |name: &str| match &material[name] {
             Value::String(text) => text.clone(),
@@ -36,7 +36,7 @@ pub(crate) fn materials() -> Module {
 }
 
 /// Requests the note that prepares the answer.
-pub(crate) fn preparation() -> Module {
+pub(crate) fn preparation_module() -> Module {
     Module::new()
         .terms("Preparation note: what you write for yourself before you answer; nobody else reads it.")
         .instructions([
@@ -48,7 +48,7 @@ pub(crate) fn preparation() -> Module {
 }
 
 /// Requests the prepared answer.
-pub(crate) fn prepared() -> Module {
+pub(crate) fn prepared_answer_module() -> Module {
     Module::new()
         .terms("Preparation note: what you wrote for yourself before you answer; nobody else reads it.")
         .instructions(["Answer the last message.", "Follow the preparation note, and do not speak of it."])
@@ -82,7 +82,7 @@ fn parts(context: &Value) -> Vec<Material> {
 }
 
 /// Requests the analysis.
-pub(crate) fn analysis() -> Module {
+pub(crate) fn analysis_module() -> Module {
     in_passes("Current State: the analysis of the parts before.")
         .objective("Analyse a text, so that a summary of it can be written.")
         .instructions([
@@ -93,7 +93,7 @@ pub(crate) fn analysis() -> Module {
 }
 
 /// Requests the summary.
-pub(crate) fn summary() -> Module {
+pub(crate) fn summary_module() -> Module {
     in_passes("Current State: the summary of the parts before.")
         .objective("Summarise a text.")
         .instructions("Write a summary of the text so far that can be read without it.")

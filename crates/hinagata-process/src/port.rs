@@ -13,14 +13,14 @@ use crate::Range;
 /// A model that answers prompts.
 pub trait Ask: Send + Sync {
     /// The complete answer to `prompt`; `pieces` gets the text of a streamed answer as it arrives.
-    fn ask<'a>(
+    fn ask_model<'a>(
         &'a self,
         prompt: CompiledPrompt,
         pieces: &'a (dyn Fn(&str) + Send + Sync),
     ) -> PortFuture<'a, Result<Answer>>;
 
     /// The number of tokens of a text for this model.
-    fn count(&self, text: &str) -> TokenCount {
+    fn count_tokens(&self, text: &str) -> TokenCount {
         hinagata_module::tokens::estimate_tokens(text)
     }
 }
@@ -73,11 +73,11 @@ pub trait Prompts: Send + Sync {
     ///
     /// # Errors
     /// Those of compiling.
-    fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt>;
+    fn compile_prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt>;
 }
 
 impl Prompts for PromptModule<Value> {
-    fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
+    fn compile_prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
         let merged =
             merge_modules([process.clone(), self.clone()]).and_then(|module| module.compile(context));
         merged.map_err(module_error)
@@ -85,7 +85,7 @@ impl Prompts for PromptModule<Value> {
 }
 
 impl Prompts for AdHocModules {
-    fn prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
+    fn compile_prompt(&self, process: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
         self.compile_behind(process, context)
     }
 }
@@ -158,11 +158,11 @@ impl Phase {
 /// Receives the progress of a process; implemented for functions.
 pub trait Watch: Send + Sync {
     /// Handles an event. It is called on the thread of the process, which waits for it.
-    fn event(&self, event: Event<'_>);
+    fn on_event(&self, event: Event<'_>);
 }
 
 impl<F: Fn(Event<'_>) + Send + Sync> Watch for F {
-    fn event(&self, event: Event<'_>) {
+    fn on_event(&self, event: Event<'_>) {
         self(event);
     }
 }
@@ -189,10 +189,11 @@ impl<'r> Running<'r> {
         process: &PromptModule<Value>,
         context: &Value,
     ) -> Result<Answer> {
-        let prompt = self.prompts.prompt(process, context)?;
-        self.watch.event(Event::Started(step));
+        let prompt = self.prompts.compile_prompt(process, context)?;
+        self.watch.on_event(Event::Started(step));
         let watch = self.watch;
-        let answer = self.model.ask(prompt, &move |piece| watch.event(Event::Piece(step, piece))).await?;
+        let answer =
+            self.model.ask_model(prompt, &move |piece| watch.on_event(Event::Piece(step, piece))).await?;
         match answer.finish {
             Finish::Stop => Ok(answer),
             Finish::Length => {
@@ -207,7 +208,7 @@ impl<'r> Running<'r> {
 
     /// Reports that the answer of a step is recorded.
     pub(crate) fn report_finished(&self, step: Step) {
-        self.watch.event(Event::Finished(step));
+        self.watch.on_event(Event::Finished(step));
     }
 }
 

@@ -61,7 +61,7 @@ impl Outcome {
     }
 
     pub(crate) fn from_output(output: String, model: &dyn Ask) -> Self {
-        let TokenCount { tokens, estimated } = model.count(&output);
+        let TokenCount { tokens, estimated } = model.count_tokens(&output);
         Self { output, tokens: tokens as u64, estimated, ..Self::default() }
     }
 }
@@ -105,22 +105,22 @@ impl Process {
     ///
     /// # Errors
     /// Those of the model and of the prompts; an incomplete answer; code `validation` if there is no input.
-    pub async fn run(&mut self, running: &Running<'_>) -> Result<Outcome, Failure> {
+    pub async fn run_calls(&mut self, running: &Running<'_>) -> Result<Outcome, Failure> {
         let outcome = match self {
-            Self::Stream(process) => process.run(running).await,
-            Self::Concat(process) => process.run(running).await,
-            Self::Dialogue(process) => process.run(running).await,
-            Self::Summarize(process) => process.run(running).await,
+            Self::Stream(process) => process.run_calls(running).await,
+            Self::Concat(process) => process.run_calls(running).await,
+            Self::Dialogue(process) => process.run_calls(running).await,
+            Self::Summarize(process) => process.run_calls(running).await,
         };
-        outcome.map_err(|error| Failure { error, partial: self.partial() })
+        outcome.map_err(|error| Failure { error, partial: self.partial_output() })
     }
 
     /// The output so far: the state, the answers or the note.
     #[must_use]
-    pub fn partial(&self) -> String {
+    pub fn partial_output(&self) -> String {
         match self {
             Self::Stream(process) => process.context.state.content.clone(),
-            Self::Concat(process) => process.joined(),
+            Self::Concat(process) => process.joined_answers(),
             Self::Dialogue(process) => {
                 process.context.preparation_note.clone().map(|note| note.content).unwrap_or_default()
             }

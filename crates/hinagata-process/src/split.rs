@@ -6,9 +6,9 @@ use crate::{Ask, Chunk};
 ///
 /// Joined, the chunks are the text, byte by byte; a blank text has no chunks.
 #[must_use]
-pub fn split(part_of: &str, text: &str, limit: u64, model: &dyn Ask) -> Vec<Chunk> {
+pub fn split_text(part_of: &str, text: &str, limit: u64, model: &dyn Ask) -> Vec<Chunk> {
     let limit = limit.max(1);
-    let count = |text: &str| model.count(text).tokens as u64;
+    let count = |text: &str| model.count_tokens(text).tokens as u64;
     let mut pieces: Vec<(&str, u64)> = Vec::new();
     if !text.trim().is_empty() {
         let mut fitting = Fitting { limit, count: &count, pieces: &mut pieces };
@@ -139,7 +139,7 @@ mod tests {
     struct Characters;
 
     impl Ask for Characters {
-        fn ask<'a>(
+        fn ask_model<'a>(
             &'a self,
             _: CompiledPrompt,
             _: &'a (dyn Fn(&str) + Send + Sync),
@@ -147,13 +147,13 @@ mod tests {
             Box::pin(async { Ok(Answer::new("")) })
         }
 
-        fn count(&self, text: &str) -> TokenCount {
+        fn count_tokens(&self, text: &str) -> TokenCount {
             TokenCount { tokens: text.chars().count(), estimated: false }
         }
     }
 
     fn cut(text: &str, limit: u64) -> Vec<String> {
-        let chunks = split("t", text, limit, &Characters);
+        let chunks = split_text("t", text, limit, &Characters);
         let whole: String = chunks.iter().map(|chunk| chunk.content.as_str()).collect();
         assert_eq!(whole, if text.trim().is_empty() { "" } else { text }, "nothing is lost");
         for chunk in &chunks {

@@ -56,7 +56,7 @@ impl Stream {
         Self { context: StreamContext { chunks, ..StreamContext::default() }, ..Self::default() }
     }
 
-    pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
+    pub(crate) async fn run_calls(&mut self, running: &Running<'_>) -> Result<Outcome> {
         if self.context.chunks.is_empty() {
             return Err(no_chunks_error());
         }
@@ -67,10 +67,10 @@ impl Stream {
         let limits = Limits { tokens: self.options.token_limit, chunks: self.options.max_chunk };
         let StreamContext { chunks, state, range, .. } = &mut self.context;
         let from = range.map_or(0, |done| done.end);
-        let passes = limits.passes(chunks, from, running.model);
+        let passes = limits.plan_passes(chunks, from, running.model);
         let walk =
             Walk { running, says: &PromptModule::new(), phase: Phase::Stream, passes, before: 0, behind: 0 };
-        walk.run(&mut context, state, range).await?;
+        walk.run_passes(&mut context, state, range).await?;
         *range = None;
         Ok(Outcome::from_state(state))
     }

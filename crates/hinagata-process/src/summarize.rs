@@ -93,14 +93,14 @@ impl Summarize {
         Self { context: SummarizeContext { chunks, ..SummarizeContext::default() }, ..Self::default() }
     }
 
-    pub(crate) async fn run(&mut self, running: &Running<'_>) -> Result<Outcome> {
+    pub(crate) async fn run_calls(&mut self, running: &Running<'_>) -> Result<Outcome> {
         if self.context.chunks.is_empty() {
             return Err(no_chunks_error());
         }
         let first = if self.options.enable_analysis { Stage::Analysis } else { Stage::Summary };
         let stage = *self.context.phase.get_or_insert(first);
         let from = self.context.range.map_or(0, |done| done.end);
-        let passes = |from| self.options.limits().passes(&self.context.chunks, from, running.model);
+        let passes = |from| self.options.limits().plan_passes(&self.context.chunks, from, running.model);
         let mut before = 0;
         if stage == Stage::Analysis {
             let (now, later) = (passes(from), passes(0).len());
@@ -109,7 +109,7 @@ impl Summarize {
         }
         if stage != Stage::Complete {
             let from = self.context.range.map_or(0, |done| done.end);
-            let passes = self.options.limits().passes(&self.context.chunks, from, running.model);
+            let passes = self.options.limits().plan_passes(&self.context.chunks, from, running.model);
             self.summarise(running, passes, before).await?;
         }
         let analysis = self.context.analysis_report.clone();
@@ -117,10 +117,10 @@ impl Summarize {
     }
 
     async fn analyse(&mut self, running: &Running<'_>, passes: Vec<Range>, behind: usize) -> Result<()> {
-        let mut context = self.said();
-        let says = &modules::analysis();
+        let mut context = self.call_context();
+        let says = &modules::analysis_module();
         let walk = Walk { running, says, phase: Phase::Analysis, passes, before: 0, behind };
-        walk.run(&mut context, &mut self.context.state, &mut self.context.range).await?;
+        walk.run_passes(&mut context, &mut self.context.state, &mut self.context.range).await?;
         self.context.analysis_report = Some(std::mem::take(&mut self.context.state).content);
         self.context.range = None;
         self.context.phase = Some(Stage::Summary);
@@ -128,19 +128,19 @@ impl Summarize {
     }
 
     async fn summarise(&mut self, running: &Running<'_>, passes: Vec<Range>, before: usize) -> Result<()> {
-        let mut context = self.said();
+        let mut context = self.call_context();
         if let Some(report) = self.context.analysis_report.clone() {
             context["preparationNote"] = json!(Note { content: report });
         }
-        let says = &modules::summary();
+        let says = &modules::summary_module();
         let walk = Walk { running, says, phase: Phase::Summary, passes, before, behind: 0 };
-        walk.run(&mut context, &mut self.context.state, &mut self.context.range).await?;
+        walk.run_passes(&mut context, &mut self.context.state, &mut self.context.range).await?;
         self.context.range = None;
         self.context.phase = Some(Stage::Complete);
         Ok(())
     }
 
-    fn said(&self) -> Value {
+    fn call_context(&self) -> Value {
         let mut context = json!(self.context);
         if let Some(tokens) = self.options.target_tokens {
             context["targetTokens"] = tokens.into();

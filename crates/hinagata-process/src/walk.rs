@@ -16,7 +16,7 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// The ranges of the calls from chunk `from` on. A chunk above the token limit gets its own call.
-    pub(crate) fn passes(self, chunks: &[Chunk], from: usize, model: &dyn Ask) -> Vec<Range> {
+    pub(crate) fn plan_passes(self, chunks: &[Chunk], from: usize, model: &dyn Ask) -> Vec<Range> {
         let most = self.chunks.unwrap_or(usize::MAX).max(1);
         let mut start = from;
         iter::from_fn(|| {
@@ -24,7 +24,7 @@ impl Limits {
             let fits = |chunk: &Chunk| match self.tokens {
                 None => true,
                 Some(limit) => {
-                    taken += chunk.tokens(model);
+                    taken += chunk.count_tokens(model);
                     taken <= limit
                 }
             };
@@ -60,7 +60,7 @@ pub(crate) struct Walk<'w> {
 
 impl Walk<'_> {
     /// Makes the calls. `state` and `done` are updated after each complete answer, so they hold the progress even after an error.
-    pub(crate) async fn run(
+    pub(crate) async fn run_passes(
         &self,
         context: &mut Value,
         state: &mut State,

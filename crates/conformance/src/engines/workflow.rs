@@ -11,14 +11,14 @@ use serde_json::{Map, Value, json};
 use super::module::{StandIns, remove_hints};
 
 /// The calls of a process, and its output or its partial result.
-pub(super) fn run_process(input: &Map<String, Value>) -> Result<Value, String> {
+pub(super) fn run_calls(input: &Map<String, Value>) -> Result<Value, String> {
     let module = input.get("module").cloned().unwrap_or_default();
     let module = PromptModule::from_json_with(&module, &StandIns).map_err(|error| error.to_string())?;
     let mut process = process(input).map_err(|error| error.to_string())?;
     let script = Script::new(input);
     let running = Running::new(&module, &script, &|_: Event<'_>| ());
     let outcome =
-        process.run(&running).now_or_never().ok_or("the process is waiting without a pending call")?;
+        process.run_calls(&running).now_or_never().ok_or("the process is waiting without a pending call")?;
     let calls = script.into_calls();
     Ok(match outcome {
         Ok(outcome) => json!({"calls": calls, "output": outcome.output}),
@@ -89,7 +89,7 @@ impl Script {
 }
 
 impl Ask for Script {
-    fn ask<'a>(
+    fn ask_model<'a>(
         &'a self,
         prompt: CompiledPrompt,
         _pieces: &'a (dyn Fn(&str) + Send + Sync),

@@ -45,7 +45,8 @@ async fn every_provider_answers_piece_by_piece() {
             }
         };
         let (model, module) = (model(&provider, name), module());
-        let outcome = process(&["x"]).run(&Running::new(&module, &model, &watch)).await.expect("succeeds");
+        let outcome =
+            process(&["x"]).run_calls(&Running::new(&module, &model, &watch)).await.expect("succeeds");
         assert_eq!(outcome.output, ANSWER, "{name}");
         assert_eq!(pieces.into_inner().expect("is whole"), ["Hello", " from", " afar!"], "{name}");
     }
@@ -59,9 +60,11 @@ async fn an_answer_that_is_cut_is_no_result() {
         .reply(Reply::Canned)
         .reply(Reply::Stream(vec![format!("data: {chunk}\n\n"), "data: [DONE]\n\n".into()]));
     let (model, module, mut process) = (model(&provider, "m"), module(), process(&["x", "y"]));
-    let failed = process.run(&Running::new(&module, &model, &|_: Event<'_>| ())).await.expect_err("is cut");
+    let failed =
+        process.run_calls(&Running::new(&module, &model, &|_: Event<'_>| ())).await.expect_err("is cut");
     assert_eq!((failed.error.reason(), failed.partial.as_str()), (Some("finish"), ANSWER));
-    let outcome = process.run(&Running::new(&module, &model, &|_: Event<'_>| ())).await.expect("succeeds");
+    let outcome =
+        process.run_calls(&Running::new(&module, &model, &|_: Event<'_>| ())).await.expect("succeeds");
     assert_eq!(outcome.output, format!("{ANSWER}\n{ANSWER}"));
     let asked = provider.received();
     assert!(
@@ -78,17 +81,17 @@ async fn dropping_a_run_ends_the_call_and_keeps_the_answers() {
     let watch = |_: Event<'_>| ();
     let running = Running::new(&module, &model, &watch);
     tokio::select! {
-        _ = process.run(&running) => panic!("the second answer never comes"),
+        _ = process.run_calls(&running) => panic!("the second answer never comes"),
         () = provider.wait_for_requests(2) => {}
     }
     provider.wait_for_disconnect().await;
-    assert_eq!(process.partial(), ANSWER);
+    assert_eq!(process.partial_output(), ANSWER);
 }
 
 #[tokio::test]
 async fn tokens_are_marked_where_they_are_estimated() {
     let provider = FakeProvider::start();
-    assert!(model(&provider, "anthropic/m").count("hello world").estimated);
-    let exact = model(&provider, "gpt-4o").count("hello world");
+    assert!(model(&provider, "anthropic/m").count_tokens("hello world").estimated);
+    let exact = model(&provider, "gpt-4o").count_tokens("hello world");
     assert_eq!(exact.estimated, !cfg!(feature = "tokens"));
 }

@@ -13,8 +13,8 @@ use hinagata::{
     ports::PortFuture,
 };
 use hinagata_process::{
-    Answer, Ask, Chunk, Concat, Dialogue, Event, Failure, Finish, Outcome, Process, Prompts, Running, Said,
-    Stream, Summarize,
+    Answer, Ask, Chunk, Concat, Dialogue, DialogueMessage, Event, Failure, Finish, Outcome, Process, Prompts,
+    Running, Stream, Summarize,
 };
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ impl Script {
 }
 
 impl Ask for Script {
-    fn ask<'a>(
+    fn ask_model<'a>(
         &'a self,
         prompt: CompiledPrompt,
         pieces: &'a (dyn Fn(&str) + Send + Sync),
@@ -58,7 +58,7 @@ impl Ask for Script {
         })
     }
 
-    fn count(&self, text: &str) -> TokenCount {
+    fn count_tokens(&self, text: &str) -> TokenCount {
         TokenCount { tokens: text.chars().count(), estimated: true }
     }
 }
@@ -91,7 +91,7 @@ fn run_with(
     script: &Script,
     prompts: &dyn Prompts,
 ) -> Option<Result<Outcome, Failure>> {
-    process.run(&Running::new(prompts, script, &|_: Event<'_>| ())).now_or_never()
+    process.run_calls(&Running::new(prompts, script, &|_: Event<'_>| ())).now_or_never()
 }
 
 fn run(process: &mut Process, script: &Script) -> Option<Result<Outcome, Failure>> {
@@ -151,7 +151,7 @@ fn a_stream_that_fails_goes_on_behind_its_last_whole_answer() {
 fn dropping_a_run_keeps_what_was_answered() {
     let mut process = Process::from(Concat::new(chunks(&["a", "b", "c"])));
     assert!(run(&mut process, &Script::of(&["A", "B"])).is_none(), "the third answer never comes");
-    assert_eq!(process.partial(), "A\nB");
+    assert_eq!(process.partial_output(), "A\nB");
     let script = Script::of(&["C"]);
     let outcome = run(&mut process, &script).expect("ends").expect("succeeds");
     assert_eq!((outcome.output.as_str(), script.asked().len()), ("A\nB\nC", 1));
@@ -173,7 +173,7 @@ fn calls_at_once_are_joined_in_order_and_a_failure_keeps_those_before_it() {
 
 #[test]
 fn a_dialogue_whose_answer_fails_does_not_prepare_it_again() {
-    let mut dialogue = Dialogue::new(vec![Said::new("user", "hi")]);
+    let mut dialogue = Dialogue::new(vec![DialogueMessage::new("user", "hi")]);
     dialogue.options.two_pass = true;
     let mut process = Process::from(dialogue);
     let script = Script::of(&["be kind"]);
@@ -187,16 +187,16 @@ fn a_dialogue_whose_answer_fails_does_not_prepare_it_again() {
     assert_eq!((outcome.output.as_str(), outcome.preparation.as_deref()), ("hello", Some("be kind")));
     assert!(script.asked()[0].contains("be kind") && script.asked().len() == 1, "{:?}", script.asked());
     let Process::Dialogue(dialogue) = again else { panic!("it is one still") };
-    assert_eq!(dialogue.context.messages.last(), Some(&Said::new("assistant", "hello")));
+    assert_eq!(dialogue.context.messages.last(), Some(&DialogueMessage::new("assistant", "hello")));
     assert_eq!(dialogue.context.preparation_note, None, "the next answer has a note of its own");
 }
 
 #[test]
 fn a_dialogue_sends_what_fits_and_keeps_everything() {
     let mut dialogue = Dialogue::new(vec![
-        Said::new("user", "the old question"),
-        Said::new("assistant", "the old answer"),
-        Said::new("user", "the new question"),
+        DialogueMessage::new("user", "the old question"),
+        DialogueMessage::new("assistant", "the old answer"),
+        DialogueMessage::new("user", "the new question"),
     ]);
     dialogue.options.target_tokens = Some(20);
     let (script, mut process) = (Script::of(&["answer"]), Process::from(dialogue));
@@ -258,7 +258,11 @@ fn whoever_watches_is_told_of_every_step_and_piece() {
     };
     let mut process = Process::from(Summarize::new(chunks(&["a", "b", "c"])));
     let (script, module) = (Script::of(&["1", "2", "3", "4"]), module());
-    process.run(&Running::new(&module, &script, &watch)).now_or_never().expect("ends").expect("succeeds");
+    process
+        .run_calls(&Running::new(&module, &script, &watch))
+        .now_or_never()
+        .expect("ends")
+        .expect("succeeds");
     assert_eq!(
         *told.lock().expect("is whole"),
         [

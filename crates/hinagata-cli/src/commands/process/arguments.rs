@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use hinagata_process::{
-    Ask, Chunk, Concat, ConcatOptions, Dialogue, DialogueOptions, Process, Said, Stream, StreamOptions,
-    Summarize, SummarizeOptions, split,
+    Ask, Chunk, Concat, ConcatOptions, Dialogue, DialogueMessage, DialogueOptions, Process, Stream,
+    StreamOptions, Summarize, SummarizeOptions, split_text,
 };
 use serde_json::{Value, json};
 
@@ -247,19 +247,23 @@ impl Texts {
         let mut all = Vec::new();
         for file in &self.files {
             let name = file.display().to_string();
-            all.extend(split(&name, &inputs.read_text(file, &name)?, self.chunk_tokens, model));
+            all.extend(split_text(&name, &inputs.read_text(file, &name)?, self.chunk_tokens, model));
         }
         Ok(all)
     }
 }
 
 /// What was said, and what is said now.
-fn messages(path: Option<&Path>, say: Option<&str>, inputs: &Inputs) -> Result<Vec<Said>, Failure> {
-    let mut all: Vec<Said> = match path {
+fn messages(
+    path: Option<&Path>,
+    say: Option<&str>,
+    inputs: &Inputs,
+) -> Result<Vec<DialogueMessage>, Failure> {
+    let mut all: Vec<DialogueMessage> = match path {
         Some(path) => conversation(path, inputs)?,
         None => Vec::new(),
     };
-    all.extend(say.map(|text| Said::new("user", text)));
+    all.extend(say.map(|text| DialogueMessage::new("user", text)));
     match all.is_empty() {
         true => Err(Failure::usage("no conversation to continue")
             .with_hint("name a file with messages, or say something with `--say`")),
@@ -267,7 +271,7 @@ fn messages(path: Option<&Path>, say: Option<&str>, inputs: &Inputs) -> Result<V
     }
 }
 
-fn conversation(path: &Path, inputs: &Inputs) -> Result<Vec<Said>, Failure> {
+fn conversation(path: &Path, inputs: &Inputs) -> Result<Vec<DialogueMessage>, Failure> {
     let name = path.display().to_string();
     let wrong = |why: String| {
         Failure::usage(format!("`{name}` is not a conversation: {why}"))

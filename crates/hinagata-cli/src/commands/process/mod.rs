@@ -77,7 +77,7 @@ fn follow(
         let running = Running::new(prompts, model, show);
         let stop = stop_signal()?;
         tokio::select! {
-            ended = process.run(&running) => Ok(ended.map_or_else(End::Failed, End::Result)),
+            ended = process.run_calls(&running) => Ok(ended.map_or_else(End::Failed, End::Result)),
             () = stop => Ok(End::Stopped),
         }
     })

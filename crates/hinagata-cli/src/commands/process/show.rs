@@ -67,7 +67,7 @@ impl Show {
 }
 
 impl Watch for Show {
-    fn event(&self, event: Event<'_>) {
+    fn on_event(&self, event: Event<'_>) {
         match event {
             Event::Started(step) => self.bar.show_call(step, true),
             Event::Piece(step, text) => self.piece(step, text),
