@@ -46,7 +46,7 @@ impl Globals {
 
     /// The workspace root; it may be no directory.
     pub(crate) fn root(&self) -> WorkspaceRoot {
-        self.open_options().root(&current_directory())
+        self.open_options().find_root(&current_directory())
     }
 
     /// How the workspace is opened.

@@ -9,7 +9,7 @@ use std::{
 /// The environment variables that a workspace sees: settings, user directories, keys of models.
 ///
 /// The default is the environment of the process. An embedder that must not depend on it starts from
-/// [`Environment::isolated`].
+/// [`Environment::without_variables`].
 #[derive(Clone, Debug)]
 pub struct Environment {
     inherits: bool,
@@ -25,7 +25,7 @@ impl Default for Environment {
 impl Environment {
     /// No variables at all: no settings of the user, no state directory, no keys of models.
     #[must_use]
-    pub fn isolated() -> Self {
+    pub fn without_variables() -> Self {
         Self { inherits: false, variables: Vec::new() }
     }
 
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn an_isolated_environment_sees_nothing_of_the_process() {
-        let isolated = Environment::isolated();
+        let isolated = Environment::without_variables();
         assert_eq!(
             (isolated.get("PATH"), isolated.home_directory(), isolated.to_pairs().len()),
             (None, None, 0)

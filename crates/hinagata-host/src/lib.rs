@@ -15,7 +15,7 @@
 //! let options = OpenOptions {
 //!     root: Some(directory.path().to_owned()),
 //!     // Read no settings of the user and no keys of models.
-//!     environment: Environment::isolated(),
+//!     environment: Environment::without_variables(),
 //!     ..OpenOptions::default()
 //! };
 //! let workspace = OpenWorkspace::open(&options, directory.path())?;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata::{
-    Approvals, Catalog, CatalogOptions, Code, Diagnostic, Distrust, Engine, EngineOptions, Error,
+    Approvals, Catalog, CatalogOptions, Code, Diagnostic, Distrust, Engine, EngineOptions, Error, Hint,
     ROOT_VARIABLE, Reason, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
     ports::{Hooks, Store},
     settings::{Origin, SettingsSources, UserConfig},
@@ -64,7 +64,7 @@ impl ProcessKind {
 impl OpenOptions {
     /// The workspace root. It is not checked to be a directory.
     #[must_use]
-    pub fn root(&self, current_directory: &Path) -> WorkspaceRoot {
+    pub fn find_root(&self, current_directory: &Path) -> WorkspaceRoot {
         let variable = self.environment.get(ROOT_VARIABLE);
         WorkspaceRoot::find(self.root.as_deref(), variable.as_deref(), current_directory)
     }
@@ -101,7 +101,7 @@ impl OpenWorkspace {
     /// # Errors
     /// The root is not a directory, or a settings file cannot be read.
     pub fn open(options: &OpenOptions, current_directory: &Path) -> Result<Self> {
-        let root = options.root(current_directory).require_directory()?;
+        let root = options.find_root(current_directory).require_directory()?;
         let environment = options.environment.clone();
         let user_config = UserConfig::find(|name| environment.get(name));
         let mut sources = SettingsSources::read(&root.path, &user_config)?;
@@ -163,9 +163,7 @@ impl OpenWorkspace {
                 "the settings of this workspace changed since you trusted it, so it is not served",
             )
             .with_reason(Reason::Untrusted)
-            .with_hint(
-                "read hinagata.toml, then run `hina trust`; `hina trust --revoke` forgets that you trusted it",
-            ));
+            .with_hint(Hint::TrustWorkspace.then(Hint::RevokeTrust)));
         }
         self.settings.check_left_out(&["server", "keys", "store"])
     }

@@ -72,7 +72,7 @@ impl Dispatcher {
     }
 
     async fn run_until<T>(&self, end: Instant, future: impl Future<Output = T>) -> Option<T> {
-        let mut deadline = self.timer.deadline(end);
+        let mut deadline = self.timer.deadline_at(end);
         let mut future = pin!(future);
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(value) => Poll::Ready(Some(value)),
@@ -86,8 +86,8 @@ impl Dispatcher {
         CallTerms {
             host: HookHost::new(job, &self.http),
             max_requests: self.options.max_requests,
-            deadline: self.timer.deadline(Instant::now() + job.time),
-            render_deadline: job.deadline.map(|end| self.timer.deadline(end)),
+            deadline: self.timer.deadline_at(Instant::now() + job.time),
+            render_deadline: job.deadline.map(|end| self.timer.deadline_at(end)),
             waited: job.waited.total(),
             keep: false,
             knows_source: false,

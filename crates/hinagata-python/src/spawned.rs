@@ -313,7 +313,8 @@ impl WorkerLink for Worker {
         if stack::is_complete(&lock(&self.printed)) {
             return Poll::Ready(());
         }
-        let look = self.next_poll.get_or_insert_with(|| self.timer.deadline(Instant::now() + POLL_INTERVAL));
+        let look =
+            self.next_poll.get_or_insert_with(|| self.timer.deadline_at(Instant::now() + POLL_INTERVAL));
         if look.poll(cx).is_ready() {
             self.next_poll = None;
             cx.waker().wake_by_ref();
@@ -330,7 +331,7 @@ impl WorkerLink for Worker {
                 return Poll::Ready(exit(status));
             }
             let look =
-                self.next_poll.get_or_insert_with(|| self.timer.deadline(Instant::now() + POLL_INTERVAL));
+                self.next_poll.get_or_insert_with(|| self.timer.deadline_at(Instant::now() + POLL_INTERVAL));
             match look.poll(cx) {
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(()) => self.next_poll = None,

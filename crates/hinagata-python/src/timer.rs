@@ -73,7 +73,7 @@ impl Drop for Handle {
 
 impl Timer {
     /// Creates a deadline at `at`.
-    pub(crate) fn deadline(&self, at: Instant) -> Deadline {
+    pub(crate) fn deadline_at(&self, at: Instant) -> Deadline {
         Deadline { shared: Arc::clone(&self.0.shared), at, key: None }
     }
 }
@@ -153,7 +153,7 @@ mod tests {
     use crate::tests::block_on;
 
     fn wait(timer: &Timer, time: Duration) -> Instant {
-        let mut deadline = timer.deadline(Instant::now() + time);
+        let mut deadline = timer.deadline_at(Instant::now() + time);
         block_on(poll_fn(|cx| deadline.poll(cx)));
         deadline.at
     }
@@ -168,8 +168,8 @@ mod tests {
     #[test]
     fn a_later_deadline_does_not_delay_an_earlier_one() {
         let timer = Timer::default();
-        let mut late = timer.deadline(Instant::now() + Duration::from_secs(600));
-        let mut early = timer.deadline(Instant::now() + Duration::from_millis(20));
+        let mut late = timer.deadline_at(Instant::now() + Duration::from_secs(600));
+        let mut early = timer.deadline_at(Instant::now() + Duration::from_millis(20));
         block_on(poll_fn(|cx| {
             assert!(late.poll(cx).is_pending());
             early.poll(cx)

@@ -72,7 +72,7 @@ pub(crate) struct Audit {
 
 impl Audit {
     /// A log that writes nothing.
-    pub(crate) fn disabled() -> Self {
+    pub(crate) fn without_file() -> Self {
         Self { lines: None, alive: None, writer: None }
     }
 

@@ -38,7 +38,7 @@ pub fn example_call(address: SocketAddr) -> String {
 }
 
 /// The page that lists `routes`.
-pub(crate) fn reference(routes: &[&RouteSpec]) -> String {
+pub(crate) fn routes_page(routes: &[&RouteSpec]) -> String {
     let mut body = String::from(
         "<h1>Routes</h1><p>The same list as an <a href=\"/openapi.json\">OpenAPI document</a>. Send a key as \
          <code>Authorization: Bearer KEY</code>; each route shows the scope that it requires.</p>",

@@ -1,6 +1,6 @@
 //! The daemon: serves an open workspace over HTTP.
 //!
-//! [`Server::open`] binds the address and prepares everything; [`Server::run`] serves until it is stopped. Every
+//! [`Server::open`] binds the address and prepares everything; [`Server::run_until`] serves until it is stopped. Every
 //! request passes the gate (origin, overload, key, scope, rate) before the handler that the route table names.
 
 mod access;

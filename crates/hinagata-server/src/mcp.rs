@@ -77,7 +77,7 @@ impl RenderBackend for AppBackend {
             let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon is stopping"))?;
             // MCP sessions outlive connections, so no other limit applies to their requests.
             let time = app.settings.request_timeout;
-            let rendered = tokio::time::timeout(time + GRACE, app.render(job)).await;
+            let rendered = tokio::time::timeout(time + GRACE, app.render_job(job)).await;
             rendered.unwrap_or_else(|_| {
                 let message = format!("the render exceeded the time limit of {} s", time.as_secs_f64());
                 Err(Error::new(Code::Deadline, message)

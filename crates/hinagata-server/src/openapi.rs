@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The document that describes `routes`.
-pub(crate) fn document(routes: impl IntoIterator<Item = &'static RouteSpec>) -> Value {
+pub(crate) fn openapi_document(routes: impl IntoIterator<Item = &'static RouteSpec>) -> Value {
     let mut paths = Map::new();
     for route in routes {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));

@@ -74,7 +74,7 @@ impl Server {
         let settings = ServerSettings::from_settings(&workspace.settings)?;
         let listener = bind_listener(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| listen_error(settings.listen, &error))?;
-        let threads = WorkerThreads::start(settings.threads).map_err(|error| {
+        let threads = WorkerThreads::start_threads(settings.threads).map_err(|error| {
             Error::new(Code::System, format!("cannot start worker threads: {error}"))
                 .with_reason(Reason::Threads)
                 .with_hint("lower the setting `server.threads`")
@@ -99,7 +99,7 @@ impl Server {
             );
         }
         let access = Access::new(settings.keys.clone(), &token);
-        let metrics = Metrics::new(routes::specs());
+        let metrics = Metrics::new(routes::route_specs());
         let served = Served { workspace, engine, llm };
         let observers = Observers { audit, events, metrics, link_span, sandbox };
         let app = Arc::new(App::new(address, settings, access, served, observers));
@@ -140,7 +140,7 @@ impl Server {
     }
 
     /// Serves until `stop` resolves, then finishes running requests within the stop timeout of the settings.
-    pub async fn run(self, stop: impl Future<Output = ()>) {
+    pub async fn run_until(self, stop: impl Future<Output = ()>) {
         let router = Router::new(&self.app);
         let app = Arc::clone(&self.app);
         let upkeep = tokio::spawn(async move {
@@ -180,7 +180,7 @@ fn open_audit(location: &AuditLocation, state: Option<&StateDir>) -> Result<Audi
     match (location, state) {
         (AuditLocation::File(path), _) => Audit::open(path),
         (AuditLocation::State, Some(state)) => Audit::open(&state.path().join("daemon/audit.jsonl")),
-        (AuditLocation::State, None) | (AuditLocation::Off, _) => Ok(Audit::disabled()),
+        (AuditLocation::State, None) | (AuditLocation::Off, _) => Ok(Audit::without_file()),
     }
 }
 

@@ -137,13 +137,13 @@ impl App {
 
     /// Renders. Fast prompts run on the thread that serves the request, others on a blocking thread, so that other
     /// requests do not wait. Dropping the future stops the render with its hooks and tools.
-    pub(crate) async fn render(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
+    pub(crate) async fn render_job(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
         let span = spans::render_span();
         if span.is_disabled() {
             return self.render_untraced(job).await;
         }
         let rendered = if self.settings.trace_values {
-            self.explain(job).instrument(span.clone()).await
+            self.explain_job(job).instrument(span.clone()).await
         } else {
             self.render_untraced(job).instrument(span.clone()).await
         };
@@ -186,7 +186,7 @@ impl App {
     }
 
     /// Renders with a trace of where every part came from.
-    pub(crate) async fn explain(&self, mut job: RenderJob) -> Result<Rendered> {
+    pub(crate) async fn explain_job(&self, mut job: RenderJob) -> Result<Rendered> {
         job.deadline = Some(self.deadline());
         run_on_worker(job, RenderJob::explain_blocking).await
     }

@@ -41,7 +41,7 @@ impl Drop for ConnectionSlot {
 
 impl WorkerThreads {
     /// Starts `count` threads.
-    pub(crate) fn start(count: usize) -> io::Result<Self> {
+    pub(crate) fn start_threads(count: usize) -> io::Result<Self> {
         let thread = |_| {
             let runtime = Builder::new_current_thread().enable_all().build()?;
             let (starts, arriving) = mpsc::unbounded_channel();
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn connections_are_spread_over_the_threads() {
-        let threads = WorkerThreads::start(2).expect("threads start");
+        let threads = WorkerThreads::start_threads(2).expect("threads start");
         let (sender, receiver) = channel::<(ThreadId, ConnectionSlot)>();
         let place = || {
             let sender = sender.clone();
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn dropping_the_threads_aborts_running_tasks() {
-        let threads = WorkerThreads::start(1).expect("threads start");
+        let threads = WorkerThreads::start_threads(1).expect("threads start");
         let (sender, receiver) = channel::<()>();
         threads.run_on_least_busy(move |slot| {
             tokio::spawn(async move {

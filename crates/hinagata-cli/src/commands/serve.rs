@@ -83,7 +83,7 @@ async fn serve(workspace: &Workspace, globals: &Globals, link_span: Option<LinkS
     }
     let stop = stop_signal()?;
     print_address(&server, globals)?;
-    server.run(stop).await;
+    server.run_until(stop).await;
     if Format::from_globals(globals) == Format::Text {
         output::print_status("stopped\n");
     }

@@ -1,5 +1,6 @@
 //! What this machine provides, probed once before the first hook runs.
 
+use hinagata::Reason;
 use std::{
     io,
     os::fd::{AsFd as _, OwnedFd},
@@ -57,7 +58,7 @@ impl Machine {
     }
 
     /// The assignment of a launcher for jobs with `policy`.
-    pub(crate) fn assignment(
+    pub(crate) fn new_assignment(
         &self,
         role: LauncherRole,
         policy: &Policy,

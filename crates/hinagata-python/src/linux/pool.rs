@@ -141,7 +141,7 @@ impl Pool {
         printed: &mut String,
     ) -> Result<Value, Failure> {
         let role = LauncherRole::Worker { rules: policy.launch_rules(machine), programs: policy.programs };
-        let assignment = machine.assignment(role, policy, &self.dispatcher.options);
+        let assignment = machine.new_assignment(role, policy, &self.dispatcher.options);
         let mut worker =
             Zygote::launch_worker(&self.dispatcher.options.launcher, &assignment, &machine.reactor)
                 .map_err(|error| self.launch_failure(&error))?;
@@ -213,7 +213,7 @@ impl Pool {
     }
 
     fn launch_zygote(&self, machine: &Machine, policy: &Policy) -> Result<Arc<Zygote>, Failure> {
-        let assignment = machine.assignment(LauncherRole::Zygote, policy, &self.dispatcher.options);
+        let assignment = machine.new_assignment(LauncherRole::Zygote, policy, &self.dispatcher.options);
         Zygote::launch_zygote(&self.dispatcher.options.launcher, &assignment, &machine.reactor)
             .map_err(|error| self.launch_failure(&error))
     }

@@ -38,7 +38,7 @@ impl PrintedOutput {
     }
 
     /// The text kept since the last take.
-    pub(crate) fn seen(&self) -> &[u8] {
+    pub(crate) fn printed_bytes(&self) -> &[u8] {
         &self.kept
     }
 

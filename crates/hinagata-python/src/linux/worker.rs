@@ -167,7 +167,7 @@ impl WorkerLink for Worker {
 
     fn poll_stack(&mut self, cx: &Context<'_>) -> Poll<()> {
         self.printed.poll(cx);
-        if stack::is_complete(self.printed.seen()) { Poll::Ready(()) } else { Poll::Pending }
+        if stack::is_complete(self.printed.printed_bytes()) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 

@@ -156,7 +156,7 @@ impl WorkerCache {
         if state.next.is_some() {
             return;
         }
-        let mut deadline = self.timer.deadline(Instant::now() + self.idle);
+        let mut deadline = self.timer.deadline_at(Instant::now() + self.idle);
         let waker = Waker::from(Arc::new(IdleReaper(Arc::downgrade(self))));
         if deadline.poll(&Context::from_waker(&waker)).is_pending() {
             state.next = Some(deadline);

@@ -45,7 +45,7 @@ async fn send_to_model(call: Call, job: RenderJob, mut options: Fields) -> Answe
     let stream = options.take_boolean("stream")?.unwrap_or(false);
     let options = options.into_rest();
     let llm = &call.app.llm;
-    let rendered = call.app.render(job).await?;
+    let rendered = call.app.render_job(job).await?;
     let prompt_model = rendered.request_options().model;
     let choice = llm.choose_model(model.as_deref(), prompt_model.as_deref())?;
     let request = llm.build_request(&choice, &rendered, &options)?;

@@ -41,13 +41,13 @@ pub(crate) struct Route {
 }
 
 /// All routes, without their handlers.
-pub(crate) fn specs() -> impl Iterator<Item = &'static RouteSpec> {
+pub(crate) fn route_specs() -> impl Iterator<Item = &'static RouteSpec> {
     ROUTES.iter().map(|route| &route.spec)
 }
 
 /// The OpenAPI document of all routes.
 pub(crate) fn openapi_document() -> &'static Value {
-    static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::document(specs()));
+    static DOCUMENT: LazyLock<Value> = LazyLock::new(|| openapi::openapi_document(route_specs()));
     &DOCUMENT
 }
 
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn every_name_in_a_path_is_known() {
-        for route in specs() {
+        for route in route_specs() {
             for part in route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')) {
                 assert!(PARAMS.contains(&part), "{}", route.path);
             }
@@ -147,7 +147,7 @@ mod tests {
     fn every_route_is_described_once() {
         let document = openapi_document();
         let mut ids = BTreeSet::new();
-        for route in specs() {
+        for route in route_specs() {
             let operation = &document["paths"][route.path][route.method.to_lowercase()];
             assert_eq!(operation["summary"], route.summary, "{} {}", route.method, route.path);
             assert!(ids.insert(operation["operationId"].to_string()), "{operation}");

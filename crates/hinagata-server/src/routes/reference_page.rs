@@ -4,7 +4,7 @@
 
 use std::{fmt::Write as _, fs, path::Path};
 
-use super::specs;
+use super::route_specs;
 use crate::{access::Scope, docs::route_tags, route::RouteSpec};
 
 const INTRODUCTION: &str = "\
@@ -52,7 +52,7 @@ fn push_row(page: &mut String, route: &RouteSpec) {
 
 #[test]
 fn the_reference_page_lists_every_route() {
-    let page = reference_page(&specs().collect::<Vec<_>>());
+    let page = reference_page(&route_specs().collect::<Vec<_>>());
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/reference/http-routes.md");
     if std::env::var_os("HINAGATA_UPDATE").is_some() {
         fs::write(&file, &page).expect("the page can be written");

@@ -41,7 +41,7 @@ impl Call {
 /// `POST /api/render/prompts/{id}`
 pub(super) async fn render_prompt(mut call: Call) -> Answer {
     let job = call.read_render_job().await?;
-    let rendered = call.app.render(job).await?;
+    let rendered = call.app.render_job(job).await?;
     let mut text = Vec::with_capacity(64 + rendered_size(&rendered));
     text.extend_from_slice(b"{\"rendered_prompt\":");
     match &rendered.body {
@@ -76,7 +76,7 @@ pub(super) async fn render_legacy(mut call: Call) -> Answer {
     let variables = legacy_object(&mut body, "args")?;
     let strictness = Strictness::Lenient;
     let job = RenderJob { variables, strictness, ..RenderJob::new(call.engine(), prompt) };
-    let rendered = call.app.render(job).await?;
+    let rendered = call.app.render_job(job).await?;
     let body = match &rendered.body {
         RenderedBody::Text(text) => json!({"kind": "prompt", "prompt": text}),
         RenderedBody::Messages(_) => json!({"kind": "messages", "messages": rendered.body.to_json()}),

@@ -17,7 +17,7 @@ pub(super) async fn get_openapi(call: Call) -> Answer {
 
 /// `GET /docs`
 pub(super) async fn get_docs(_call: Call) -> Answer {
-    let page = docs::reference(&super::specs().collect::<Vec<_>>());
+    let page = docs::routes_page(&super::route_specs().collect::<Vec<_>>());
     Ok(answer::bytes_response(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
 }
 

@@ -73,7 +73,7 @@ impl Setup {
         Self {
             directory: Arc::new(tempfile::tempdir().expect("a directory")),
             settings: ["server.listen=127.0.0.1:0", "server.linger=10ms"].map(str::to_owned).to_vec(),
-            environment: Environment::isolated(),
+            environment: Environment::without_variables(),
             store: Arc::new(MemoryStore::new("shenma:")),
             deadline: None,
         }
@@ -141,7 +141,7 @@ impl Setup {
         let url = format!("http://{}", server.address());
         let token = server.token().to_owned();
         let (stop, stopped) = oneshot::channel::<()>();
-        let running = tokio::spawn(server.run(async move {
+        let running = tokio::spawn(server.run_until(async move {
             let _ = stopped.await;
         }));
         hinagata_http::install_tls();
