@@ -57,7 +57,7 @@ pub struct InvalidDigest;
 
 impl fmt::Display for InvalidDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a SHA-256 has 64 hexadecimal digits")
+        f.write_str("invalid SHA-256: expected 64 hexadecimal digits")
     }
 }
 

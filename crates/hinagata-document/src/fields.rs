@@ -77,8 +77,8 @@ impl<'a> Fields<'a> {
         let display_name = truncate_for_display(key);
         let hint = near.is_empty().then(|| format!("use {}", known.join(", ")));
         let message = match field {
-            "(document)" => format!("there is no key `{display_name}`"),
-            field => format!("`{field}` has no key `{display_name}`"),
+            "(document)" => format!("unknown key `{display_name}`"),
+            field => format!("unknown key `{display_name}` in `{field}`"),
         };
         let place = self.place_of_key(key, node);
         self.push_at(&format!("{field}.{key}"), place, message, hint, near);
@@ -88,7 +88,7 @@ impl<'a> Fields<'a> {
     pub fn unknown_class(&mut self, field: &str, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
         let hint = format!("use {}", known.join(", "));
-        let message = format!("there is no class of variables `{}`", truncate_for_display(name));
+        let message = format!("unknown class of variables `{}`", truncate_for_display(name));
         self.push_at(field, self.place_of_key(name, node), message, Some(hint), near);
     }
 
@@ -109,7 +109,7 @@ impl<'a> Fields<'a> {
     pub fn warn_of_typo(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::close_names(key, known.iter().copied());
         if !near.is_empty() {
-            let message = format!("there is no key `{}`", truncate_for_display(key));
+            let message = format!("unknown key `{}`", truncate_for_display(key));
             self.warn(field, node, key, &message, None, near);
         }
     }
@@ -154,7 +154,7 @@ impl<'a> Fields<'a> {
             Some(near) => format!("write `{near}`, or declare `{display_name}` under `custom_sections`"),
             None => format!("use one of {}, or declare it under `custom_sections`", known.join(", ")),
         };
-        let (field, message) = (format!("sections.{name}"), format!("there is no section `{display_name}`"));
+        let (field, message) = (format!("sections.{name}"), format!("unknown section `{display_name}`"));
         self.push_at(&field, self.place_of_key(name, node), message, Some(hint), near);
     }
 

@@ -26,7 +26,7 @@ pub fn split_front_matter<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
     let Some((block, template)) = split_block(text) else { return Ok(plain) };
     if block.len() > MAX_BYTES {
         return match looks_like_map(block) {
-            true => Err(Error::definition(Reason::Size, "the front matter has more than 64 KiB")
+            true => Err(Error::definition(Reason::Size, "the front matter is larger than 64 KiB")
                 .at(Place::at_line(file, text, 1, 1))),
             false => Ok(plain),
         };
@@ -40,7 +40,7 @@ pub fn split_front_matter<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
         Ok(_) => Ok(plain),
         // Whoever wrote `name:` between two rules meant front matter.
         Err(error) if looks_like_map(block) => Err(error.with_hint(
-            "this is read as front matter because the file starts with `---`; quote values with `{`, `:` or `#` in them",
+            "the file starts with `---`, so this is read as front matter; quote values that contain `{`, `:` or `#`",
         )),
         Err(_) => Ok(plain),
     }

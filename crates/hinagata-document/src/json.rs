@@ -49,9 +49,7 @@ fn read_node(cursor: &mut Cursor<'_>, whole: &str, part: &str, depth: usize) -> 
     let offset = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
     let fail = |error| (error, offset);
     if depth > DEPTH {
-        return Err(fail(serde::de::Error::custom(format!(
-            "more than {DEPTH} containers inside each other"
-        ))));
+        return Err(fail(serde::de::Error::custom(format!("more than {DEPTH} nested containers"))));
     }
     let at = cursor.line_column_at(offset);
     let data = match part.as_bytes().first() {
@@ -98,7 +96,7 @@ impl<'de> Deserialize<'de> for Entries<'de> {
                 let mut entries = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, &RawValue>()? {
                     if !seen.insert(key.clone()) {
-                        return Err(serde::de::Error::custom(format!("the key `{key}` comes twice")));
+                        return Err(serde::de::Error::custom(format!("duplicate key `{key}`")));
                     }
                     entries.push((key, value));
                 }
@@ -132,7 +130,7 @@ mod tests {
         let error = parse("a.json", "{\n  \"a\": ,\n}").expect_err("is broken");
         assert_eq!(error.place().expect("has one").to_string(), "a.json:2:8");
         let error = parse("a.json", "{\"a\": 1, \"b\": {\"c\": 1, \"c\": 2}}").expect_err("loses a value");
-        assert_eq!(error.message(), "not valid JSON: the key `c` comes twice");
+        assert_eq!(error.message(), "not valid JSON: duplicate key `c`");
         assert_eq!(error.place().expect("has one").column, 15);
     }
 

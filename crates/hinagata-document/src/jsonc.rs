@@ -42,7 +42,7 @@ fn json_node(value: &ast::Value<'_>, cursor: &mut Cursor<'_>) -> Result<Node, (S
         ast::Value::StringLit(literal) => Data::String(literal.value.to_string()),
         ast::Value::NumberLit(literal) => Data::Number(
             serde_json::from_str(literal.value)
-                .map_err(|_| (format!("`{}` is no number that can be held", literal.value), start))?,
+                .map_err(|_| (format!("number `{}` is out of range", literal.value), start))?,
         ),
         ast::Value::Array(array) => {
             Data::List(array.elements.iter().map(|item| json_node(item, cursor)).collect::<Result<_, _>>()?)
@@ -52,7 +52,7 @@ fn json_node(value: &ast::Value<'_>, cursor: &mut Cursor<'_>) -> Result<Node, (S
             for property in &object.properties {
                 let name = property.name.as_str().to_owned();
                 if entries.iter().any(|(known, _)| *known == name) {
-                    return Err((format!("the key `{name}` comes twice"), property.range.start));
+                    return Err((format!("duplicate key `{name}`"), property.range.start));
                 }
                 entries.push((name, json_node(&property.value, cursor)?));
             }

@@ -9,8 +9,8 @@ use crate::{Code, Error};
 pub fn warn_of_long_number(name: &str, value: &Value) -> Option<Error> {
     hinagata_value::has_long_number(value).then(|| {
         let message = format!(
-            "`{name}` holds a number beyond 64 bits, which is a float here: digits of an integer of that length are lost"
+            "the number in `{name}` exceeds 64 bits and was read as a float: an integer of that size loses digits"
         );
-        Error::new(Code::Validation, message).with_hint("pass it as text")
+        Error::new(Code::Validation, message).with_hint("pass it as a string")
     })
 }

@@ -15,7 +15,7 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
         return Ok(Node::new(LineColumn { line: 1, column: 1 }, map(text, table.get_ref())));
     }
     let problem = |error: &toml::de::Error| {
-        let message = error.message().lines().next().unwrap_or("this is no TOML").to_owned();
+        let message = error.message().lines().next().unwrap_or("invalid TOML").to_owned();
         (message, error.span().map(|span| Place::in_text(file, text, span.start)))
     };
     Err(errors.iter().map(problem).collect())

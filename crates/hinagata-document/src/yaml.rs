@@ -19,7 +19,7 @@ pub fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Result<Nod
         let message = error.to_string().replace(", set DuplicateKeyPolicy in Options if acceptable", "");
         Error::definition(Reason::Syntax, format!("not valid YAML: {}", first_line_of(&message)))
             .at(Place::at_line(file, whole, at.line + first_line - 1, at.column))
-            .with_hint("quote text that has `: `, `#`, `{` or `%` in it")
+            .with_hint("quote text that contains `: `, `#`, `{` or `%`")
     })?;
     Ok(shift_lines(node, first_line - 1))
 }
@@ -99,7 +99,7 @@ impl<'de> Visitor<'de> for Read {
     type Value = Content;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value that JSON has too")
+        f.write_str("a JSON-compatible value")
     }
 
     fn visit_unit<E>(self) -> Result<Content, E> {
@@ -127,15 +127,15 @@ impl<'de> Visitor<'de> for Read {
     }
 
     fn visit_i128<E: serde::de::Error>(self, _value: i128) -> Result<Content, E> {
-        Err(E::custom("a number with more than 64 bits"))
+        Err(E::custom("number exceeds 64 bits"))
     }
 
     fn visit_u128<E: serde::de::Error>(self, _value: u128) -> Result<Content, E> {
-        Err(E::custom("a number with more than 64 bits"))
+        Err(E::custom("number exceeds 64 bits"))
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Content, E> {
-        let number = Number::from_f64(value).ok_or_else(|| E::custom("a number that is not finite"))?;
+        let number = Number::from_f64(value).ok_or_else(|| E::custom("number is not finite"))?;
         Ok(Content(Data::Number(number)))
     }
 
@@ -162,7 +162,7 @@ impl<'de> Visitor<'de> for Read {
                 Data::String(text) => text,
                 Data::Number(number) => number.to_string(),
                 Data::Bool(value) => value.to_string(),
-                _ => return Err(A::Error::custom("a key that is no text")),
+                _ => return Err(A::Error::custom("key is not a string")),
             };
             let Located(value) = map.next_value()?;
             entries.push((key, value));

@@ -153,10 +153,10 @@ impl Directory {
     /// opened as a directory.
     pub fn directory(&self, name: &str) -> Result<Option<Self>> {
         let outside =
-            || Error::definition(Reason::Outside, format!("`{name}` leads out of {}", self.path.display()));
+            || Error::definition(Reason::Outside, format!("`{name}` is outside of {}", self.path.display()));
         match check_inside(name).and_then(|()| self.check_directory(Path::new(name))) {
             Ok(()) => Self::open(&self.path.join(name)),
-            Err(Refused::Outside) => Err(outside().with_hint("replace the link by what it leads to")),
+            Err(Refused::Outside) => Err(outside().with_hint("replace the link with its target")),
             Err(Refused::Missing | Refused::NoFile) => match find_obstacle(&self.path, &self.path.join(name))
             {
                 Some(obstacle) => Err(unreadable_directory(name).with_source(obstacle)),
@@ -222,14 +222,14 @@ impl Directory {
             Ok(opened) => opened,
             Err(Refused::Missing) => return Ok(None),
             Err(Refused::Outside) => {
-                return Err(file_error(name, "outside", format!("`{name}` leads out of its directory")));
+                return Err(file_error(name, "outside", format!("`{name}` is outside of its directory")));
             }
             Err(Refused::NoFile) => {
-                return Err(file_error(name, "no_file", format!("`{name}` is no regular file")));
+                return Err(file_error(name, "no_file", format!("`{name}` is not a regular file")));
             }
             Err(Refused::Unreadable(error)) => return Err(unreadable(error)),
         };
-        let too_large = || file_error(name, "size", format!("`{name}` has more than {} KiB", largest >> 10));
+        let too_large = || file_error(name, "size", format!("`{name}` is larger than {} KiB", largest >> 10));
         if metadata.len() > largest {
             return Err(too_large());
         }
@@ -330,7 +330,7 @@ impl Directory {
 pub fn decode_text(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
-        let message = format!("`{name}` is no UTF-8 text: byte {offset} is not part of a character");
+        let message = format!("`{name}` is not valid UTF-8: invalid byte at offset {offset}");
         file_error(name, "encoding", message).with_hint("save it as UTF-8")
     })?;
     Ok(text.into())
@@ -364,9 +364,7 @@ fn metadata_unless_dangling(path: &Path) -> Option<io::Result<fs::Metadata>> {
     Some(match own.is_symlink() {
         false => Ok(own),
         true => fs::metadata(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => {
-                io::Error::other(format!("{} is a link that leads nowhere", path.display()))
-            }
+            io::ErrorKind::NotFound => io::Error::other(format!("{} is a broken link", path.display())),
             _ => error,
         }),
     })
@@ -382,10 +380,10 @@ fn find_obstacle(from: &Path, to: &Path) -> Option<io::Error> {
         match metadata_unless_dangling(&step)? {
             Err(error) => return Some(error),
             Ok(found) if !found.is_dir() => {
-                return Some(io::Error::other(format!("{} is no directory", step.display())));
+                return Some(io::Error::other(format!("{} is not a directory", step.display())));
             }
             Ok(_) if leads_out(&step) => {
-                return Some(io::Error::other(format!("{} is a link that leads out", step.display())));
+                return Some(io::Error::other(format!("{} is a link that points outside", step.display())));
             }
             Ok(_) => {}
         }

@@ -60,10 +60,10 @@ impl fmt::Display for RootFound {
         f.write_str(match self {
             Self::Flag => "named by --root",
             Self::Environment => "named by HINAGATA_ROOT",
-            Self::Settings => "holds hinagata.toml",
-            Self::Config => "holds a configuration file",
-            Self::UserData => "holds user_data",
-            Self::Current => "the current directory; no parent holds hinagata.toml or user_data",
+            Self::Settings => "contains hinagata.toml",
+            Self::Config => "contains a settings file",
+            Self::UserData => "contains user_data",
+            Self::Current => "the current directory; no parent contains hinagata.toml or user_data",
         })
     }
 }
@@ -95,7 +95,7 @@ impl WorkspaceRoot {
             return Ok(self);
         }
         let path = self.path.display();
-        Err(Error::new(Code::NotFound, format!("the workspace root `{path}` is no directory"))
+        Err(Error::new(Code::NotFound, format!("the workspace root `{path}` is not a directory"))
             .with("root", path.to_string())
             .with_reason(Reason::Root)
             .with_hint(format!("it is {}; `hina init --root {path}` makes a workspace there", self.found)))

@@ -38,7 +38,7 @@ pub fn refuse_file(directory: &Path, name: &str, content: &[u8]) -> Result<()> {
 
 fn withheld_error(name: &str, rule: &str) -> Error {
     let shown: String = name.chars().take(200).collect();
-    Error::new(Code::Approval, format!("`{shown}` is withheld: it holds a secret ({rule})"))
+    Error::new(Code::Approval, format!("`{shown}` is withheld: it contains a secret ({rule})"))
         .with_reason(Reason::Secret)
         .with("file", shown)
         .with_hint("name another file; a parameter, a part or a hook may name it once you run `hina trust`")

@@ -54,7 +54,7 @@ impl StateDir {
         let home = home.filter(|home| !home.as_os_str().is_empty());
         let common = common.or_else(|| home.map(|home| home.join(".local/state")));
         common.map(|path| Self::from_path(path.join("hinagata"))).ok_or_else(|| {
-            Error::new(Code::System, "there is no place to remember decisions in: no home directory is known")
+            Error::new(Code::System, "state directory not found: the home directory is unknown")
                 .with_reason(Reason::NoState)
                 .with_hint(format!("set {} to a directory", Self::VARIABLE))
         })
@@ -108,10 +108,10 @@ pub fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Optio
         let shown = path.display().to_string();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let place = Place::at_line(&shown, &text, number(error.line().max(1)), number(error.column()));
-        Error::new(Code::Store, format!("{shown} is broken"))
+        Error::new(Code::Store, format!("invalid data in {shown}"))
             .with_reason(Reason::Broken)
             .with("path", shown)
-            .with_hint("remove it, then decide again")
+            .with_hint("remove the file, then repeat the decisions that it recorded")
             .at(place)
             .with_source(error)
     })

@@ -145,7 +145,7 @@ pub fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
         let mut text = String::new();
         File::open(path)?.take(largest + 1).read_to_string(&mut text)?;
         if text.len() as u64 > largest {
-            return Err(io::Error::other(format!("it has more than {} KiB", largest >> 10)));
+            return Err(io::Error::other(format!("it is larger than {} KiB", largest >> 10)));
         }
         Ok(text)
     };
@@ -171,7 +171,10 @@ pub fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
                 _ => {}
             }
             if !path.canonicalize()?.starts_with(&real) {
-                return Err(io::Error::other(format!("{} is a link out of the workspace", path.display())));
+                return Err(io::Error::other(format!(
+                    "{} is a link to a path outside of the workspace",
+                    path.display()
+                )));
             }
         }
         Ok(path)
@@ -274,8 +277,8 @@ pub fn io_error(action: &str, path: &Path, error: io::Error) -> Error {
         Kind::ReadOnlyFilesystem => ("read_only", "the file system is read-only: mount it writable"),
         Kind::StorageFull | Kind::QuotaExceeded => ("full", "the disk is full: free some space"),
         Kind::TimedOut => ("locked", "another process holds the lock: wait until it is done, or end it"),
-        Kind::NotADirectory => ("io", "something that is no directory is in the way: move it"),
-        _ => ("io", "check that the directory can be written and that the disk is not full"),
+        Kind::NotADirectory => ("io", "a part of the path is not a directory: move it away"),
+        _ => ("io", "check that the directory is writable and that the disk is not full"),
     };
     Error::new(Code::Store, format!("{} cannot be {action}", path.display()))
         .with_reason(reason)

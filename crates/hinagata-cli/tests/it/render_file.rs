@@ -74,7 +74,7 @@ mod unix {
         });
         let error = text(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(error.contains("`pipe` is no regular file"), "{error}");
+        assert!(error.contains("`pipe` is not a regular file"), "{error}");
     }
 
     #[test]

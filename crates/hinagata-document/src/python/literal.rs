@@ -64,10 +64,7 @@ impl<'a> Reader<'a, '_> {
     fn value(&mut self, depth: usize) -> Result<Node, LiteralError> {
         let Some(&token) = self.tokens.get(self.at) else { return self.computed_error() };
         if depth > DEPTH {
-            return Err(LiteralError::Invalid(
-                format!("more than {DEPTH} containers inside each other"),
-                token.start,
-            ));
+            return Err(LiteralError::Invalid(format!("more than {DEPTH} nested containers"), token.start));
         }
         let at = self.cursor.line_column_at(token.start);
         let data = match token.kind {

@@ -80,17 +80,17 @@ fn read_octal<'a>(text: &'a str, result: &mut String) -> Result<&'a str, NotLite
 
 fn read_hexadecimal<'a>(text: &'a str, length: usize, result: &mut String) -> Result<&'a str, NotLiteral> {
     let digits = text.get(..length).filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
-    let digits = digits.ok_or(NotLiteral::Invalid("an escape has too few digits"))?;
+    let digits = digits.ok_or(NotLiteral::Invalid("escape sequence has too few digits"))?;
     push_code(u32::from_str_radix(digits, 16).ok(), result)?;
     Ok(&text[length..])
 }
 
 fn push_code(code: Option<u32>, result: &mut String) -> Result<(), NotLiteral> {
-    let code = code.ok_or(NotLiteral::Invalid("an escape is no character"))?;
+    let code = code.ok_or(NotLiteral::Invalid("escape sequence is not a valid character"))?;
     // Half of a pair has no meaning in a text of ours.
     if (0xd800..0xe000).contains(&code) {
         return Err(NotLiteral::Computed);
     }
-    result.push(char::from_u32(code).ok_or(NotLiteral::Invalid("an escape is no character"))?);
+    result.push(char::from_u32(code).ok_or(NotLiteral::Invalid("escape sequence is not a valid character"))?);
     Ok(())
 }

@@ -141,7 +141,7 @@ impl Scanner<'_> {
             (Some(b'\r'), Some(b'\n')) => 3,
             (Some(b'\n' | b'\r'), _) => 2,
             (None, _) => 1,
-            _ => return Err(self.problem("a `\\` that does not end its line")),
+            _ => return Err(self.problem("`\\` must be the last character of its line")),
         };
         self.at += length;
         Ok(())
@@ -187,7 +187,7 @@ impl Scanner<'_> {
             self.at += character.len_utf8();
         }
         if self.at == start {
-            return Err(self.problem("a character that Python does not know"));
+            return Err(self.problem("invalid character"));
         }
         if matches!(self.peek(0), Some(b'"' | b'\'')) && is_prefix(&self.text[start..self.at]) {
             return self.string(start);
@@ -207,16 +207,18 @@ impl Scanner<'_> {
     fn skip_string(&mut self, start: usize, formatted: bool, depth: usize) -> Result<(), Problem> {
         let unclosed = |message: &str| Problem { message: message.to_owned(), offset: start };
         if depth > STRING_DEPTH {
-            return Err(unclosed("strings are nested too deep"));
+            return Err(unclosed("strings are nested too deeply"));
         }
         let quote = self.source[self.at];
         let triple = self.source[self.at..].starts_with(&[quote; 3]);
         self.at += if triple { 3 } else { 1 };
         loop {
             match self.peek(0) {
-                None => return Err(unclosed("a string is never closed")),
+                None => return Err(unclosed("unterminated string")),
                 Some(b'\\') => self.at += if self.source[self.at..].starts_with(b"\\\r\n") { 3 } else { 2 },
-                Some(b'\n' | b'\r') if !triple => return Err(unclosed("a string is not closed on its line")),
+                Some(b'\n' | b'\r') if !triple => {
+                    return Err(unclosed("string is not terminated on its line"));
+                }
                 Some(byte)
                     if byte == quote && (!triple || self.source[self.at..].starts_with(&[quote; 3])) =>
                 {
@@ -235,7 +237,7 @@ impl Scanner<'_> {
         let mut braces = 0_usize;
         loop {
             match self.peek(0) {
-                None => return Err(Problem { message: "a string is never closed".into(), offset: start }),
+                None => return Err(Problem { message: "unterminated string".into(), offset: start }),
                 Some(b'{') => braces += 1,
                 Some(b'}') => {
                     braces -= 1;
@@ -264,7 +266,7 @@ impl Scanner<'_> {
             | b'!' | b':' | b',' | b'.' | b';' => {}
             other => {
                 return Err(
-                    self.problem(format!("`{}` is no part of Python", char::from(other).escape_default()))
+                    self.problem(format!("unexpected character `{}`", char::from(other).escape_default()))
                 );
             }
         }
@@ -292,7 +294,7 @@ impl Scanner<'_> {
         };
         match self.brackets.pop() {
             Some((open, _)) if open == expected => Ok(()),
-            _ => Err(self.problem(format!("`{}` closes nothing", char::from(byte)))),
+            _ => Err(self.problem(format!("unmatched `{}`", char::from(byte)))),
         }
     }
 }

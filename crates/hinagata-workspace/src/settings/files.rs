@@ -106,7 +106,7 @@ impl UserConfig {
             Err(error) => {
                 let failure = unreadable_error(&name, &error.to_string());
                 Err(if self.named {
-                    failure.with_hint(format!("{CONFIG_VARIABLE} names it"))
+                    failure.with_hint(format!("{CONFIG_VARIABLE} names this file"))
                 } else {
                     failure
                 })
@@ -119,7 +119,7 @@ fn read_text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(MAX_BYTES + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other(format!("it has more than {} KiB", MAX_BYTES >> 10)));
+        return Err(io::Error::other(format!("it is larger than {} KiB", MAX_BYTES >> 10)));
     }
     Ok(text)
 }
@@ -168,7 +168,7 @@ mod tests {
             .expect_err("was named");
         assert_eq!(
             (error.reason(), error.hint()),
-            (Some(Reason::Settings), Some("HINAGATA_CONFIG names it"))
+            (Some(Reason::Settings), Some("HINAGATA_CONFIG names this file"))
         );
         assert!(SettingsSources::read(&place.path().join("none"), &config(&[])).is_ok());
     }

@@ -30,8 +30,7 @@ pub(super) fn read_workspace_files(directory: &Directory) -> Result<Vec<Settings
             [] => {}
             [_] => return read_chain(directory, found.remove(0)),
             [one, other, ..] => {
-                let message =
-                    format!("there are `{}` and `{}`, which say the same things", one.name, other.name);
+                let message = format!("conflicting settings files `{}` and `{}`", one.name, other.name);
                 return Err(Error::definition(Reason::Settings, message)
                     .with("files", found.iter().map(|file| file.name.clone()).collect::<Vec<_>>())
                     .with_hint("keep one of them"));
@@ -45,7 +44,7 @@ fn read_file(directory: &Directory, name: &str) -> Result<Option<SettingsFile>> 
     let file = directory.read(name, MAX_BYTES).map_err(|error| unreadable_error(name, error.message()))?;
     // A link that leads nowhere is a file that cannot be read, and not one that nobody wrote.
     if file.is_none() && directory.path().join(name).symlink_metadata().is_ok() {
-        return Err(unreadable_error(name, "it is a link that leads nowhere"));
+        return Err(unreadable_error(name, "it is a broken link"));
     }
     Ok(file.map(|file| SettingsFile { name: name.to_owned(), text: file.text.to_string() }))
 }
@@ -75,17 +74,17 @@ fn follow_extends(
             let around = chain.iter().chain([&name]).cloned().collect::<Vec<_>>().join(" → ");
             return Err(Error::definition(
                 Reason::ExtendsCycle,
-                format!("these settings extend each other: {around}"),
+                format!("settings extend each other in a cycle: {around}"),
             )
             .with("settings", chain.clone())
             .at(place()));
         }
         if chain.len() >= MAX_CHAIN || files.len() >= MAX_FILES {
-            return Err(extends_error("these settings extend too many others", place()));
+            return Err(extends_error("the settings extend too many files", place()));
         }
         let found = read_file(directory, &name).map_err(|error| error.at(place()))?;
         let Some(base) = found else {
-            return Err(extends_error(&format!("`{name}`, which is extended, is not there"), place()));
+            return Err(extends_error(&format!("extended file `{name}` not found"), place()));
         };
         follow_extends(directory, base, chain, files)?;
     }
@@ -103,11 +102,11 @@ fn extended_files(file: &SettingsFile, node: &Node) -> Result<Vec<(String, LineC
     let path = |item: &Node| {
         let place = || Place::at_line(&file.name, &file.text, item.at.line, item.at.column);
         let Some(written) = item.as_str() else {
-            return Err(extends_error(&format!("`extends` names files, not {}", item.kind()), place()));
+            return Err(extends_error(&format!("`extends` must name files, not {}", item.kind()), place()));
         };
         let beside = Path::new(&file.name).parent().unwrap_or(Path::new(""));
         let joined = normalize_path(&beside.join(written))
-            .ok_or_else(|| extends_error(&format!("`{written}` leads out of the workspace"), place()))?;
+            .ok_or_else(|| extends_error(&format!("`{written}` is outside of the workspace"), place()))?;
         Ok((joined, item.at))
     };
     items.into_iter().map(path).collect()
@@ -161,7 +160,7 @@ fn require_map(file: &str, text: &str, node: Node) -> Result<Node, Vec<SyntaxPro
         Data::Null => Ok(Node::new(node.at, Data::Map(Vec::new()))),
         _ => {
             let place = Place::at_line(file, text, node.at.line, node.at.column);
-            Err(vec![(format!("settings are a map, not {}", node.kind()), Some(place))])
+            Err(vec![(format!("settings must be a map, not {}", node.kind()), Some(place))])
         }
     }
 }
@@ -198,7 +197,7 @@ pub fn snake_case(key: &str) -> String {
 /// Code `definition` with the place: a file that cannot be read, is written wrongly, or extends itself.
 pub fn read_config(path: &Path, merging: Merging) -> Result<Value> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let missing = || unreadable_error(&path.display().to_string(), "it is not there");
+    let missing = || unreadable_error(&path.display().to_string(), "file not found");
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let directory = Directory::open(parent)?.ok_or_else(missing)?;
     let file = read_file(&directory, name)?.ok_or_else(missing)?;

@@ -26,10 +26,10 @@ impl Settings {
         let Some((_, first)) = left_out.first() else { return Ok(()) };
         let mut names: Vec<&str> = left_out.iter().map(|(name, _)| *name).collect();
         names.dedup();
-        let (listed, verb) = (names.join("`, `"), if names.len() == 1 { "does" } else { "do" });
+        let (listed, verb) = (names.join("`, `"), if names.len() == 1 { "is" } else { "are" });
         let error = Error::new(
             Code::Approval,
-            format!("you do not trust this workspace, so its `{listed}` {verb} not count"),
+            format!("this workspace is not trusted, so its `{listed}` {verb} ignored"),
         )
         .with_reason(Reason::Untrusted)
         .with("settings", names)

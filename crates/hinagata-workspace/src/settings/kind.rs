@@ -52,10 +52,10 @@ impl Kind {
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
-            Self::Text => "a text",
+            Self::Text => "a string",
             Self::Word(_) => "a word",
             Self::Flag => "true or false",
-            Self::Texts => "a list of texts",
+            Self::Texts => "a list of strings",
             Self::Count(_) => "a whole number",
             Self::Bytes => "a number of bytes",
             Self::Time => "a time",
@@ -79,8 +79,8 @@ impl Kind {
     fn read_item(self, item: &Node) -> Result<Value, InvalidValue> {
         match &item.data {
             Data::String(text) if !text.is_empty() => Ok(text.as_str().into()),
-            Data::String(_) => Err(InvalidValue::new("must hold no empty text".to_owned())),
-            _ => Err(InvalidValue::new(format!("must be {}, but holds {}", self.describe(), item.kind()))),
+            Data::String(_) => Err(InvalidValue::new("must not contain empty strings".to_owned())),
+            _ => Err(InvalidValue::new(format!("must be {}, but contains {}", self.describe(), item.kind()))),
         }
     }
 
@@ -128,7 +128,7 @@ impl Kind {
         let error = InvalidValue::new(format!("must be {}, not `{text}`", self.describe()));
         match self {
             Self::Count(most) if parse_count(text).is_some() => {
-                error.with_hint(format!("it can be at most {most}"))
+                error.with_hint(format!("the maximum is {most}"))
             }
             Self::Count(_) | Self::Flag => error,
             Self::Bytes => error.with_hint("write 65536, 64KiB, 1MiB or 1GiB"),
@@ -205,8 +205,8 @@ mod tests {
         assert_eq!(message(Kind::Time, json!(0)), "must be a time, not `0`");
         assert_eq!(message(Kind::Flag, json!("yes")), "must be true or false, not `yes`");
         assert_eq!(message(Kind::Text, json!("")), "must not be empty");
-        assert_eq!(message(Kind::Text, json!(5)), "must be a text, not a number");
-        assert_eq!(message(Kind::Texts, json!(["a", 5])), "must be a list of texts, but holds a number");
+        assert_eq!(message(Kind::Text, json!(5)), "must be a string, not a number");
+        assert_eq!(message(Kind::Texts, json!(["a", 5])), "must be a list of strings, but contains a number");
         let word = WORD.parse_text("of").expect_err("is no word");
         assert_eq!(
             (word.near, word.hint),

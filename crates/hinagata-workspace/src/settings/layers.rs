@@ -226,7 +226,7 @@ fn unknown_variable(variable: &str) -> Error {
     let near = near_names(variable, known.iter().map(String::as_str).chain(OTHER_VARIABLES));
     Error::definition(
         Reason::Settings,
-        format!("the variable `{variable}` of the environment names no setting"),
+        format!("the environment variable `{variable}` does not name a setting"),
     )
     .with("variable", variable)
     .with_near(near)
@@ -256,7 +256,7 @@ fn push_text_value(
 fn parse_flag(flag: &str, problems: &mut Problems) -> Option<LayerValue> {
     let Some((name, text)) = flag.split_once('=') else {
         problems.push(
-            Error::definition(Reason::Settings, format!("`--set {flag}` gives no setting a value"))
+            Error::definition(Reason::Settings, format!("`--set {flag}` has no value"))
                 .with_hint("write --set section.key=value"),
         );
         return None;

@@ -136,8 +136,7 @@ impl Settings {
                 let now = self.values.get(name).map_or(&Value::Null, |resolved| &resolved.value);
                 if is_above(&given.value, now) {
                     let now = given.setting.kind.format_value(now);
-                    let message =
-                        format!("`{name}` stays {now}: a workspace that is not trusted cannot raise it");
+                    let message = format!("`{name}` stays {now}: an untrusted workspace cannot raise it");
                     problems.add_ignored(given, message);
                     return None;
                 }

@@ -146,8 +146,8 @@ fn an_untrusted_workspace_lowers_limits_but_cannot_raise_them() {
     assert_eq!(
         messages(&settings),
         [
-            "`caps.max_output_size` stays 500: a workspace that is not trusted cannot raise it",
-            "`limits.steps` stays 1 000: a workspace that is not trusted cannot raise it"
+            "`caps.max_output_size` stays 500: an untrusted workspace cannot raise it",
+            "`limits.steps` stays 1 000: an untrusted workspace cannot raise it"
         ]
     );
     assert_eq!(trusted(&sources).limits().steps, 5000);
@@ -227,12 +227,12 @@ fn all_problems_are_reported_at_once() {
         [
             "`limits.bytes` must be a number of bytes, not a boolean",
             "`render` must be a section, not a number",
-            "`hooks.allowed_hosts` must be a list of texts, but holds a number",
+            "`hooks.allowed_hosts` must be a list of strings, but contains a number",
             "`hooks.sandbox` cannot be `of`",
             "`limits.steps` must be a whole number, not `many` (HINAGATA_LIMITS_STEPS)",
             "`limits.calls` must be a whole number, not `-1` (--set)",
             "unknown setting `render.langauge`",
-            "`--set render.language` gives no setting a value",
+            "`--set render.language` has no value",
         ]
     );
     assert_eq!(problems[3]["line"], 2);

@@ -45,10 +45,10 @@ impl Settings {
             seconds.ok_or_else(|| {
                 Error::definition(
                     Reason::Settings,
-                    format!("`{name}` must be a list of times, but holds `{text}`"),
+                    format!("`{name}` must be a list of times, but contains `{text}`"),
                 )
                 .with("setting", name)
-                .with_hint("write times as `100ms` or `2s`, with commas between them")
+                .with_hint("write times such as `100ms` or `2s`, separated by commas")
             })
         };
         self.texts(name).into_iter().map(time).collect()

@@ -138,11 +138,11 @@ fn cannot_watch(error: &notify::Error) -> Error {
     let (reason, hint) = match error.kind {
         notify::ErrorKind::MaxFilesWatch => (
             "watch_limit",
-            "allow more watches (on Linux `sysctl fs.inotify.max_user_watches`), or watch less",
+            "raise the limit of watches (on Linux `sysctl fs.inotify.max_user_watches`), or watch fewer directories",
         ),
         _ => ("watch", "check the permissions of the workspace"),
     };
-    Error::new(Code::System, format!("changes cannot be watched: {error}"))
+    Error::new(Code::System, format!("cannot watch for changes: {error}"))
         .with_reason(reason)
         .with("paths", error.paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>())
         .with_hint(hint)

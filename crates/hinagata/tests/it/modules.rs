@@ -272,14 +272,9 @@ fn refused(files: &[(&str, &str)]) -> Error {
 #[test]
 fn everything_wrong_is_told_with_its_place_and_advice() {
     let cases: [(&str, u32, &str, Option<&str>); 27] = [
-        (
-            "sections:\n  objectve:\n    # here\n    - x\n",
-            2,
-            "there is no section `objectve`",
-            Some("objective"),
-        ),
-        ("sections:\n  cue:\n    - text:\n      - a\n      txt: b\n", 5, "has no key `txt`", Some("text")),
-        ("sections:\n  objectve: [x]\n", 2, "there is no section `objectve`", Some("objective")),
+        ("sections:\n  objectve:\n    # here\n    - x\n", 2, "unknown section `objectve`", Some("objective")),
+        ("sections:\n  cue:\n    - text:\n      - a\n      txt: b\n", 5, "unknown key `txt`", Some("text")),
+        ("sections:\n  objectve: [x]\n", 2, "unknown section `objectve`", Some("objective")),
         (
             "sections:\n  cue:\n    - {text: a, json: {}}\n",
             3,
@@ -295,12 +290,12 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
             "`dosc` is not in the context",
             Some("docs"),
         ),
-        ("sections:\n  cue: [{txt: a}]\n", 2, "has no key `txt`", Some("text")),
+        ("sections:\n  cue: [{txt: a}]\n", 2, "unknown key `txt`", Some("text")),
         ("sections:\n  cue: [{if: a}]\n", 2, "says nothing", None),
         (
             "sections:\n  materials: [{material: {id: a, titel: b, content: c}}]\n",
             2,
-            "has no key `titel`",
+            "unknown key `titel`",
             Some("title"),
         ),
         ("sections:\n  materials: [{material: {id: a, content: c}}]\n", 2, "has no `title`", None),
@@ -322,7 +317,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
             "a material cannot stand under a heading",
             None,
         ),
-        ("sectons:\n  cue: [x]\n", 1, "there is no key `sectons`", Some("sections")),
+        ("sectons:\n  cue: [x]\n", 1, "unknown key `sectons`", Some("sections")),
         ("cue: [x]\nsections: {}\n", 1, "the section `cue` stands beside `sections`", None),
         ("sections:\n  cue: text\n", 2, "must be a list, not a string", None),
         ("sections:\n  messages: [{message: {role: robot, content: x}}]\n", 2, "cannot be `robot`", None),
@@ -343,7 +338,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
         (
             "sections:\n  inputs:\n    - material: {id: a, title: b, content: c, attachments: [{text: x, image_url: y}]}\n",
             3,
-            "has no key `image_url`",
+            "unknown key `image_url`",
             None,
         ),
         ("sections:\n  cue: [{text: a, else: b}]\n", 2, "`else` needs `if`", None),
