@@ -1,7 +1,7 @@
 //! Go's error texts.
 //!
-//! Go puts the name of the source into the format of its messages before it fills in the rest, so a
-//! percent sign in a name takes arguments away from the message. Such names go the same way here.
+//! Go inserts the name of the source into the format of a message before it formats the arguments, so a
+//! percent sign in a name consumes arguments. This implementation does the same.
 
 use hinagata_value::{Budget, Heap, Limits, Result, Value};
 
@@ -11,15 +11,15 @@ use crate::{
     value::view::Integers,
 };
 
-/// Something to put into a message.
+/// A value that replaces a verb of a message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Part<'m> {
     Text(&'m str),
     Int(i64),
 }
 
-/// A message of Go: `location` is part of its format, `context` is not; `%s`, `%q`, `%d`, `%v` and `%w` in
-/// `format` are replaced by `parts` in order.
+/// The message that Go builds: `location` is part of its format, `context` is not. `parts` replace `%s`,
+/// `%q`, `%d`, `%v` and `%w` in `format` in order.
 pub(crate) fn error_text(location: &str, context: &str, format: &str, parts: &[Part<'_>]) -> String {
     if location.contains('%')
         && let Ok(text) = through_printf(&format!("{location}{}", context.replace('%', "%%")), format, parts)
@@ -55,7 +55,7 @@ fn through_printf(prefix: &str, format: &str, parts: &[Part<'_>]) -> Result<Stri
         .collect::<Result<Vec<_>>>()?;
     let mut building = Building::new(&heap);
     let mut printer = Printer::new(&mut building, &heap, Integers::Float);
-    // An error to wrap is printed as it is; a missing one shows the verb that asked for it.
+    // `%w` prints an error like `%v`, except that a missing one shows the verb.
     let wraps = format.strip_suffix("%w");
     let whole = wraps.map_or_else(|| format!("{prefix}{format}"), |format| format!("{prefix}{format}%v"));
     printf(&mut printer, whole.as_bytes(), &values)?;

@@ -2,7 +2,7 @@
 
 use crate::text::{unicode::is_print, utf8, utf8::Rune};
 
-/// Makes text safe inside HTML, attribute values included.
+/// Escapes text for HTML, including attribute values.
 pub(crate) fn escape_html(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 8);
     for &byte in text {
@@ -19,7 +19,7 @@ pub(crate) fn escape_html(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Makes text safe inside a JavaScript string.
+/// Escapes text for a JavaScript string.
 pub(crate) fn escape_js(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 8);
     let mut rest = text;
@@ -41,12 +41,12 @@ pub(crate) fn escape_js(text: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whether a byte stands for itself in a JavaScript string, whatever is around it.
+/// Whether a byte never needs an escape in a JavaScript string.
 fn is_plain(byte: u8) -> bool {
     matches!(byte, b' '..=0x7f) && !matches!(byte, b'\\' | b'\'' | b'"' | b'<' | b'>' | b'&' | b'=')
 }
 
-/// `\u` and at least four digits.
+/// Appends `\u` and at least four digits.
 fn push_unicode(out: &mut Vec<u8>, c: char) {
     let code = u32::from(c);
     let digits = (u32::BITS - code.leading_zeros()).div_ceil(4).max(4);
@@ -58,7 +58,7 @@ fn hex_digit(nibble: u8) -> u8 {
     b"0123456789ABCDEF"[usize::from(nibble)]
 }
 
-/// Makes text safe inside the query of a URL.
+/// Escapes text for the query of a URL.
 pub(crate) fn escape_url_query(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + text.len() / 4);
     for &byte in text {

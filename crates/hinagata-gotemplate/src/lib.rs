@@ -17,26 +17,24 @@
 //! | part | what it is for |
 //! |---|---|
 //! | [`Set`], [`Options`] | named templates: parsed, linked, executed |
-//! | [`Context`], [`Data`], [`Templates`] | what an execution uses of the render it belongs to |
+//! | [`Context`], [`Data`], [`Templates`] | the parts of a render that an execution uses |
 //! | [`Set::analyze_template`] | what a template reads, uses and defines, without running it |
-//! | [`sprint`], [`sprintf`], [`type_name`], [`is_nil`] | values as Go sees them, for functions of the host |
-//! | [`go_limits`] | limits under which only Go's own ones are reached |
+//! | [`sprint`], [`sprintf`], [`type_name`], [`is_nil`] | values as Go sees them, for host functions |
+//! | [`go_limits`] | limits so wide that Go's own limits are reached first |
 //!
-//! Output, error texts, and what was written before an error are those of Go 1.27. Data is JSON-shaped:
-//! maps are `map[string]interface {}`, lists `[]interface {}`, and numbers `float64` unless
-//! [`Integers::Exact`] is asked for. Functions of the host declare Go types for their parameters and are
-//! checked as Go checks them.
+//! The output, the error texts and the output before an error are those of Go 1.27. Data has the types of
+//! JSON: maps are `map[string]interface {}`, lists `[]interface {}`, and numbers `float64` unless
+//! [`Integers::Exact`] is set. Host functions declare Go types for their parameters, and their arguments
+//! are checked as in Go.
 //!
-//! Templates may come from strangers: every run and every parse is charged to a
-//! [`Budget`](hinagata_value::Budget), nothing recurses by length, and nothing panics. What differs from
-//! Go is what Go itself does not fix: addresses of functions and containers that a template prints
-//! (`printf "%p"`) are made up, and error texts are UTF-8.
+//! Templates may be untrusted: parsing and executing are charged to a [`Budget`](hinagata_value::Budget),
+//! recursion does not depend on the length of a source, and nothing panics. Two things differ from Go:
+//! printed addresses of functions and containers (`printf "%p"`) are invented, and error texts are UTF-8.
 //!
 //! # Layout
 //!
-//! Source text goes through `parse` (tokens, trees) into `tree` (flat lists of nodes), which `exec`
-//! walks. `value` says what Go makes of a value, `fmt` prints it, `text` knows Go's numbers, quotes and
-//! character classes.
+//! `parse` turns a source into `tree` (flat lists of nodes), which `exec` walks. `value` maps values to Go
+//! values, `fmt` prints them, and `text` has Go's numbers, quotes and character classes.
 
 mod analysis;
 mod error;
@@ -58,13 +56,13 @@ pub use value::{
     view::Integers,
 };
 
-/// Whether `name` means something to Go templates themselves, so that no function should have it.
+/// Whether `name` is a keyword or builtin of Go templates, which functions should not use as a name.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     matches!(name, "true" | "false") || parse::is_keyword(name) || tree::Builtin::from_name(name).is_some()
 }
 
-/// The names of the functions that every template has.
+/// The names of the builtin functions.
 pub fn builtin_names() -> impl Iterator<Item = &'static str> {
     tree::Builtin::ALL.into_iter().map(tree::Builtin::name)
 }

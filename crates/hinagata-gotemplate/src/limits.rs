@@ -2,11 +2,11 @@
 
 use hinagata_value::Limits;
 
-/// Limits wide enough for Go's own ones to be reached first: 100 000 template calls inside each
-/// other, 10 000 parentheses.
+/// Limits so wide that Go's own ones are reached first: 100 000 nested template calls, 10 000 nested
+/// parentheses.
 ///
-/// For comparing with Go, not for templates of strangers. A run needs a thread whose stack has
-/// `stack` bytes and some more.
+/// For comparisons with Go, not for untrusted templates. The thread of a run needs a stack of somewhat
+/// more than `stack` bytes.
 #[must_use]
 pub fn go_limits(stack: usize) -> Limits {
     Limits {

@@ -1,4 +1,4 @@
-//! Sets of templates: parsed one source after the other, linked, ready to run.
+//! Sets of templates.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{collections::BTreeSet, sync::Arc};
@@ -17,25 +17,26 @@ use crate::{
     value::view::Integers,
 };
 
-/// Bytes of room that a set remembers at most for its next render.
+/// Maximum buffer size in bytes that a set allocates in advance.
 const LARGEST_HINT: usize = 1 << 20;
 
-/// What a field gives that a map does not have: Go's option `missingkey`.
+/// The result of a missing key: Go's option `missingkey`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingKey {
-    /// No value: it prints as `<no value>`, and so do fields of it. Go calls this `default`, or `invalid`.
+    /// No value. It prints as `<no value>`, and so do its fields. Go calls this `default` or `invalid`.
     #[default]
     Invalid,
     /// The zero value of the map's element type, which is nil.
     Zero,
     /// An error.
     Error,
-    /// An error, except where a template only tests whether it is defined: in `if`, `with`, `and`, `or` and `not`. Not of Go.
+    /// An error, except where a template only tests the key: in `if`, `with`, `and`, `or` and `not`. Go does not
+    /// have this mode.
     Needed,
 }
 
 impl MissingKey {
-    /// The option by the name Go has for it.
+    /// The option with this name in Go.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -47,24 +48,24 @@ impl MissingKey {
     }
 }
 
-/// How the templates of a set are read and run.
+/// Options for parsing and executing the templates of a set.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The mark before an action; empty for `{{`.
+    /// The delimiter before an action. Empty means `{{`.
     pub left: String,
-    /// The mark after an action; empty for `}}`.
+    /// The delimiter after an action. Empty means `}}`.
     pub right: String,
-    /// What a missing key gives.
+    /// The result of a missing key.
     pub missing_key: MissingKey,
-    /// How whole numbers of the data are read.
+    /// The type of whole numbers in the data.
     pub integers: Integers,
 }
 
 /// Named templates that can call each other.
 ///
-/// Parsing adds the template of a source's own name and those it defines. A later definition
-/// replaces an earlier one of the same name, unless it is empty. A set is cheap to clone: templates
-/// are shared.
+/// Parsing a source adds a template with the name of the source, and those that it defines. A later
+/// definition replaces an earlier one with the same name, unless it is empty. A set is cheap to clone:
+/// clones share the templates.
 ///
 /// ```
 /// use hinagata_gotemplate::{Options, Set};
@@ -84,28 +85,28 @@ pub struct Set {
     delims: Delims,
     /// Names of the functions that sources may use.
     known: Arc<[String]>,
-    /// Names of the host functions that are used, by the number templates have for them.
+    /// Names of the used host functions, by their number in templates.
     used: Vec<Box<str>>,
     trees: Vec<Arc<Tree>>,
-    /// Names and numbers, by name.
+    /// Names and numbers of the templates, sorted by name.
     names: Vec<(Box<str>, u32)>,
-    /// For each template, the templates that its calls lead to.
+    /// For each template, the targets of its calls.
     links: Vec<Box<[Option<u32>]>>,
-    /// The name that was parsed first: Go names the set after it.
+    /// The name of the first parsed source. Go uses it as the name of the set.
     first: Option<Box<str>>,
-    /// The size of the last output of [`Set::render`]: room for the next one.
+    /// The size of the last output of [`Set::render`], which is the initial capacity of the next one.
     size: Arc<AtomicUsize>,
 }
 
 impl Set {
-    /// An empty set, whose templates may use `functions`. Names that Go does not allow for a
-    /// function can never be used.
+    /// Creates an empty set whose templates may use `functions`. Functions whose names are invalid in Go are
+    /// ignored.
     #[must_use]
     pub fn new(options: Options, functions: &Functions) -> Self {
         Self::with_names(options, functions.names())
     }
 
-    /// As [`Set::new`], for functions of which only the names are known yet.
+    /// Like [`Set::new`], for functions of which only the names are known.
     #[must_use]
     pub fn with_names<'n>(options: Options, functions: impl IntoIterator<Item = &'n str>) -> Self {
         let names = functions.into_iter().filter(|name| is_identifier(name)).map(str::to_owned);
@@ -127,7 +128,7 @@ impl Set {
     /// Parses `source` under `name` and adds its templates.
     ///
     /// # Errors
-    /// Go's parse error, of kind [`ErrorKind::Syntax`]; or a limit. The set is unchanged then.
+    /// Go's parse error, of kind [`ErrorKind::Syntax`], or a limit. The set stays unchanged.
     pub fn parse(&mut self, name: &str, source: &str, budget: &Budget) -> Result<()> {
         let mut used = Used { known: &self.known, names: std::mem::take(&mut self.used) };
         let trees = parse::parse_source(name, source, &self.delims, &mut used, budget);
@@ -139,7 +140,7 @@ impl Set {
         Ok(())
     }
 
-    /// Adds trees, whose names differ; one that is empty does not replace another.
+    /// Adds trees with different names. An empty one does not replace another.
     fn add(&mut self, trees: Vec<Tree>) {
         let mut added = Vec::new();
         for tree in trees {
@@ -167,19 +168,19 @@ impl Set {
         self.names.iter().map(|(name, _)| &**name).collect()
     }
 
-    /// Whether there is a template of that name.
+    /// Whether the set has a template called `name`.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.find(name).is_ok()
     }
 
-    /// How many templates there are: so many numbers for sites a run takes.
+    /// Number of templates. A run uses as many template numbers in its sites.
     #[must_use]
     pub fn len(&self) -> usize {
         self.trees.len()
     }
 
-    /// Whether there are no templates.
+    /// Whether the set has no templates.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.trees.is_empty()
@@ -198,7 +199,7 @@ impl Set {
     }
 
     pub(crate) fn template_number(&self, name: &str) -> Option<u32> {
-        // Most sets have one template, and finding it is a part of every render.
+        // A fast path: most sets have one template, and every render looks it up.
         if let [(only, number)] = &*self.names {
             return (**only == *name).then_some(*number);
         }
@@ -216,8 +217,8 @@ impl Set {
     /// Runs the template `name` on `data` and writes to `output`.
     ///
     /// # Errors
-    /// Go's execution error, with Go's text as its message; a limit; or [`ErrorKind::Suspended`] when
-    /// the result of a call is needed. What was written before stays in `output`.
+    /// Go's execution error with Go's message, a limit, or [`ErrorKind::Suspended`] if the result of a pending
+    /// call is needed. The output before the error stays in `output`.
     pub fn execute<'a, P: Provenance>(
         &'a self,
         name: &str,
@@ -239,10 +240,10 @@ impl Set {
         Error::new(ErrorKind::NotFound, text).with_near(near_names(name, self.names()))
     }
 
-    /// Renders the template `name` on `data` to text, in one go and without calls to the outside.
+    /// Renders the template `name` on `data` to text, in one pass and without calls to other programs.
     ///
     /// # Errors
-    /// As [`Set::execute`], and when the output is not UTF-8.
+    /// Those of [`Set::execute`], and an error if the output is not UTF-8.
     pub fn render(&self, name: &str, data: &Json, functions: &Functions, limits: Limits) -> Result<String> {
         let budget = Budget::new(limits);
         let calls = Calls::new();
@@ -259,21 +260,21 @@ impl Set {
         Ok(text)
     }
 
-    /// The place of a site that a run of this set recorded; `first_template` as in [`Context`].
+    /// The place of a site that an execution of this set recorded. `first_template` is that of [`Context`].
     #[must_use]
     pub fn place(&self, site: Site, first_template: u32) -> Option<Place> {
         let tree = self.trees.get(site.template.checked_sub(first_template)? as usize)?;
         Some(tree.place(At::from_number(site.node)))
     }
 
-    /// The byte of its source that a site points at; as [`Set::place`], without looking for its line.
+    /// The byte offset of a site in its source. Faster than [`Set::place`], which finds the line.
     #[must_use]
     pub fn offset(&self, site: Site, first_template: u32) -> Option<u32> {
         let tree = self.trees.get(site.template.checked_sub(first_template)? as usize)?;
         u32::try_from(tree.position(At::from_number(site.node))).ok()
     }
 
-    /// The source of the action at a site, such as `{{.user.name}}`; empty for text.
+    /// The source of the action at a site, such as `{{.user.name}}`. Empty for text.
     #[must_use]
     pub fn excerpt_at(&self, site: Site, first_template: u32) -> Option<String> {
         let tree = self.trees.get(site.template.checked_sub(first_template)? as usize)?;

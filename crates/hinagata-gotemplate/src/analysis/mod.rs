@@ -1,8 +1,8 @@
-//! What a Go template reads, uses and defines, without running it.
+//! Finds what a Go template reads, uses and defines, without running it.
 //!
-//! Where a value comes from is followed through `with`, `range`, variables and calls of templates
-//! with another dot, so that `{{range .tools}}{{.name}}{{end}}` reads `tools` and `tools[].name`. What a
-//! function returns is unknown.
+//! The analysis follows values through `with`, `range`, variables and calls of templates with another dot,
+//! so that `{{range .tools}}{{.name}}{{end}}` reads `tools` and `tools[].name`. The results of functions are
+//! unknown.
 
 mod origin;
 mod places;
@@ -18,8 +18,8 @@ use crate::{
 
 impl Set {
     /// Analyses the template `entry`: what it reads, and what the sources of the set use and define.
-    /// `None` when the set has no template of that name. Takes time in proportion to the sources, and to
-    /// the different data that templates are called on, up to a bound.
+    /// `None` if the set has no such template. The time is proportional to the size of the sources and to the
+    /// number of different data that templates are called on, up to a limit.
     #[must_use]
     pub fn analyze_template(&self, entry: &str) -> Option<Analysis> {
         let entry = self.template_number(entry)?;
@@ -68,17 +68,17 @@ fn add_names(tree: &Tree, places: &Places<'_>, analysis: &mut Analysis) {
     }
 }
 
-/// A message that starts. Its role is a literal where a string follows the function.
+/// The start of a message. The role is known if a string literal follows the function.
 fn role_use(text: &str, position: Position) -> RoleUse {
     let rest = text.get(position.end as usize..).unwrap_or_default().trim_start();
     let quoted = |quote: char| Some(rest.strip_prefix(quote)?.split_once(quote)?.0.to_owned());
     RoleUse { role: quoted('"').or_else(|| quoted('`')), position }
 }
 
-/// Where the action ends that holds the byte `at`.
+/// The end of the action that contains the byte `at`.
 fn action_end(tree: &Tree, at: usize) -> usize {
     let rest = &tree.source.text[at..];
-    // A delimiter inside a string literal ends it too early, which only makes the action shorter.
+    // A delimiter inside a string literal ends the action too early. The only effect is a shorter range.
     at + rest.find(&*tree.source.delims.right).unwrap_or(rest.len())
 }
 

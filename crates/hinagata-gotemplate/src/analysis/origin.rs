@@ -1,11 +1,11 @@
-//! Where the values of a template may come from.
+//! The data that the values of a template may come from.
 
 use hinagata_value::analysis::{PathPart, VariablePath};
 
-/// The most values that one variable is followed to, when the run decides which one it has.
+/// Maximum number of values that one variable is followed to, if only the run decides which one it has.
 const MAX_ALTERNATIVES: usize = 4;
 
-/// Where a value may come from: parts of the data, none of them when it is computed.
+/// The parts of the data that a value may come from. None if the value is computed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Origin(Vec<VariablePath>);
 
@@ -23,7 +23,7 @@ impl Origin {
         self.0
     }
 
-    /// Adds what else it may be. Returns whether that was new.
+    /// Adds the paths of `other`. Returns whether one of them is new.
     pub(super) fn add(&mut self, other: &Self) -> bool {
         let before = self.0.len();
         for path in &other.0 {

@@ -1,4 +1,4 @@
-//! Lines and columns of many places, without reading a source again for each of them.
+//! Lines and columns of many places. The source is not read again for each of them.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -9,7 +9,7 @@ use crate::{
     tree::{Source, Tree},
 };
 
-/// Bytes between two points whose line and column are kept.
+/// Distance in bytes between two stored points.
 const STRIDE: usize = 256;
 
 /// The lines and columns of the sources of a set.

@@ -1,4 +1,4 @@
-//! Following data through the templates of a set.
+//! Follows data through the templates of a set.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -15,15 +15,15 @@ use crate::{
     },
 };
 
-/// Nodes that are looked at, over all templates and all data they are called on, before no further
-/// call is followed.
+/// Maximum number of visited nodes, over all templates and all data they are called on. Afterwards, no
+/// further call is followed.
 const MAX_WORK: usize = 500_000;
-/// More uses than this are not collected.
+/// Maximum number of collected uses.
 const MAX_USES: usize = 20_000;
-/// Rounds after which variables that still change are left as they are.
+/// Maximum number of rounds over the variables of one template.
 const MAX_ROUNDS: usize = 4;
 
-/// What the template `entry` reads and which templates its set calls.
+/// Finds what the template `entry` reads, and which templates its set calls.
 pub(super) fn follow_data(set: &Set, entry: u32, places: &Places<'_>) -> Analysis {
     let mut pending = VecDeque::from([(entry, Origin::whole_data())]);
     let mut seen: HashSet<(u32, Origin)> = pending.iter().cloned().collect();
@@ -58,13 +58,13 @@ pub(super) fn follow_data(set: &Set, entry: u32, places: &Places<'_>) -> Analysi
     analysis
 }
 
-/// A template that is called.
+/// A call of a template, as the analysis reports it.
 struct CalledTemplate {
     name: Box<str>,
     /// Whether the set defines it.
     defined: bool,
-    /// The parts of the data that it may get; none when it gets nothing, or a computed value, or when
-    /// nothing reaches the call.
+    /// The parts of the data that it may be called on. None without data, with a computed value, or if the
+    /// call is never reached.
     data: Vec<VariablePath>,
     position: Position,
 }
@@ -102,7 +102,7 @@ impl CalledTemplate {
     }
 }
 
-/// The templates that a set calls, each place once.
+/// The templates that a set calls, once for each place.
 #[derive(Default)]
 struct CalledTemplates {
     calls: Vec<CalledTemplate>,
@@ -118,7 +118,7 @@ impl CalledTemplates {
         }
     }
 
-    /// Adds the calls in templates that nothing reaches.
+    /// Adds the calls in templates that are never called.
     fn add_unreached(&mut self, set: &Set, places: &Places<'_>) {
         for (tree, number) in set.trees().zip(0..) {
             for node in &tree.nodes {
@@ -135,22 +135,22 @@ impl CalledTemplates {
     }
 }
 
-/// Equal uses at one place, which several visits of a template may give, are one.
+/// Removes equal uses at one place, which several visits of a template may produce.
 fn dedup_all(uses: &mut Vec<VariableUse>) {
     let mut seen = HashSet::new();
     uses.retain(|used| seen.insert((used.position, used.path.clone(), used.usage)));
 }
 
-/// One template on one origin of its dot.
+/// The visit of one template with one origin of its dot.
 struct Visit<'s> {
     set: &'s Set,
     places: &'s Places<'s>,
     tree: &'s Tree,
     number: u32,
     root: Origin,
-    /// What the variables are, by the place of their declaration.
+    /// The origins of the variables, by the number of their declaration.
     declared: Vec<Origin>,
-    /// The declaration that a slot holds now.
+    /// The declaration whose variable is in each slot now.
     slots: Vec<Option<usize>>,
     /// The number of each declaration, by pipeline and place in it.
     numbers: HashMap<(u32, usize), usize>,
@@ -188,8 +188,8 @@ impl<'s> Visit<'s> {
         }
     }
 
-    /// Walks until the variables have all the values they can have, or `most` nodes were looked at;
-    /// but once in any case.
+    /// Walks the template until the origins of the variables do not change any more, or `most` nodes were
+    /// visited, but at least once.
     fn run(mut self, most: usize) -> Self {
         for _ in 0..MAX_ROUNDS {
             self.changed = false;
@@ -222,7 +222,7 @@ impl<'s> Visit<'s> {
                         self.loops.push((at, path.clone()));
                     }
                     let item = over.with_parts(&[PathPart::Each]);
-                    // The last variable gets the item; the one before it a number or key.
+                    // The last variable gets the item, the one before it the index or key.
                     let variables = &tree.pipes[range.pipe as usize].variables;
                     for (at, variable) in variables.iter().enumerate() {
                         let origin = if at + 1 == variables.len() { item.clone() } else { Origin::default() };
@@ -252,7 +252,7 @@ impl<'s> Visit<'s> {
     fn template(&mut self, node: &'s TemplateNode, dot: &Origin) {
         let data = match node.pipe {
             None => Origin::default(),
-            // Passing a part of the data on is no use of it: what the template reads of it is.
+            // Passing data on does not use it. Only what the called template reads counts.
             Some(pipe) if self.tree.pipes[pipe as usize].path.is_some() => self.eval_without_uses(pipe, dot),
             Some(pipe) => self.pipeline(pipe, dot, Usage::Value),
         };
@@ -344,7 +344,7 @@ impl<'s> Visit<'s> {
         }
     }
 
-    /// `index x i j`: what it leads to is read, and with it what the indexes are computed from.
+    /// `index x i j`: reads the item, and the data that the indexes are computed from.
     fn index(&mut self, args: Span, dot: &Origin, piped: &Origin) -> Origin {
         let mut ids = args.ids();
         let Some(first) = ids.next() else { return Origin::default() };
@@ -407,7 +407,7 @@ impl<'s> Visit<'s> {
         origin.with_parts(&parts)
     }
 
-    /// Notes that the operand reads what it stands for.
+    /// Records that the operand reads the data at its origin.
     fn read(&mut self, index: u32, origin: Origin, usage: Usage) -> Origin {
         if self.uses.len() < MAX_USES {
             let (start, length) = self.extent(index);
@@ -418,8 +418,8 @@ impl<'s> Visit<'s> {
         origin
     }
 
-    /// The bytes of an operand. A chain points at its second part, so its start is found by the
-    /// length of its first.
+    /// The start and length of an operand in bytes. The place of a chain is its second part, so its start
+    /// follows from the length of the first.
     fn extent(&self, index: u32) -> (usize, usize) {
         let expr = &self.tree.exprs[index as usize];
         let length = |keys: Span| -> usize {
@@ -457,7 +457,7 @@ impl<'s> Visit<'s> {
         }
     }
 
-    /// A declaration, or the variable of a loop: its slot now holds this one.
+    /// Declares a variable or the variable of a loop, which takes its slot.
     fn replace(&mut self, pipe: u32, at: usize, variable: &Variable, origin: &Origin) {
         if self.tree.pipes[pipe as usize].assigns {
             return self.assign(variable, origin);

@@ -1,4 +1,4 @@
-//! Arguments: counted and checked against the parameters, as Go checks them.
+//! Counts arguments and checks them against the parameters, as Go does.
 
 use hinagata_value::{Provenance, Result, Signature, Type, Value};
 
@@ -53,7 +53,7 @@ pub(super) fn can_be_nil(type_: Type) -> bool {
     matches!(type_, Type::Any | Type::List | Type::Map)
 }
 
-/// Whether a value of this view's own type may be given for a parameter.
+/// Whether a value of the type of this view is assignable to a parameter.
 pub(super) fn is_assignable(view: View<'_, '_>, type_: Type) -> bool {
     match type_ {
         Type::Any => true,
@@ -67,7 +67,7 @@ pub(super) fn is_assignable(view: View<'_, '_>, type_: Type) -> bool {
 }
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
-    /// Refuses a wrong number of arguments; `piped` is one more than those written down.
+    /// Fails for a wrong number of arguments. `piped` adds the value of the previous command.
     pub(super) fn check_count(
         &self,
         name: &str,
@@ -87,7 +87,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(())
     }
 
-    /// Evaluates arguments onto the stack, each checked against its parameter.
+    /// Evaluates arguments, checks each against its parameter and pushes them onto the stack.
     pub(super) fn push_args(
         &mut self,
         parameters: Parameters<'_>,
@@ -120,7 +120,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         self.push_args(parameters, args, last, dot)
     }
 
-    /// The value of an argument for a parameter of a type.
+    /// Evaluates an argument for a parameter of a type.
     fn eval_argument(&mut self, index: u32, type_: Type, dot: &Val<'a>) -> Result<Value<'a>> {
         let tree = self.tree;
         let kind = &tree.exprs[index as usize].kind;
@@ -165,8 +165,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Err(self.fail("expected %s; found %s", &[Part::Text(wanted), Part::Text(&word)]))
     }
 
-    /// A value given for a parameter of a type, refused where Go refuses it. A result that has not arrived
-    /// yet is waited for.
+    /// Checks a value against the type of a parameter, as Go does. A pending result suspends the run.
     #[inline]
     fn assign_value(&self, value: Val<'a>, type_: Type) -> Result<Value<'a>> {
         if type_ == Type::Any {

@@ -1,4 +1,4 @@
-//! The functions that every template has.
+//! The builtin functions.
 
 use hinagata_value::{Error, Provenance, Result, Value};
 
@@ -81,7 +81,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// Both arguments of a comparison. The outer result is about evaluating them, the inner one about
+    /// Compares two arguments. The outer result is that of evaluating them, the inner one that of
     /// comparing.
     #[inline]
     fn compare(
@@ -102,7 +102,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(compare(self, &a.value, &b.value).map(|truth| Val::plain(Value::Bool(truth))))
     }
 
-    /// `eq` of one value with any number of others.
+    /// `eq`: compares one value with any number of others.
     fn eq_any(&mut self, args: Span, last: Option<Val<'a>>, dot: &Val<'a>) -> Result<Result<Val<'a>>> {
         let base = self.stack.len();
         for arg in args.ids() {
@@ -123,7 +123,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(truth.map(|truth| Val::plain(Value::Bool(truth))))
     }
 
-    /// `and` and `or`: the first argument that decides; those after it are not evaluated.
+    /// `and` and `or`: returns the first argument that decides. The arguments after it are not evaluated.
     fn and_or(
         &mut self,
         decides: bool,
@@ -137,7 +137,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
         let mut value = Val::INVALID;
         for arg in args.ids() {
-            // The last one is the result whatever it is, so it need not be there yet.
+            // The last argument is the result in any case, so it may still be pending.
             let is_last = arg + 1 == args.end && last.is_none();
             let only_truth = self.only_truth || !is_last;
             value = self.in_condition(only_truth, |exec| exec.eval_operand(arg, dot))?;

@@ -1,4 +1,4 @@
-//! Calling functions: those of the host by name, and function values by `call`.
+//! Calls host functions by name, and function values with `call`.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
 };
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
-    /// Calls the function that the operand `first` names. Errors of the function are at `blamed`.
+    /// Calls the function that the operand `first` names. Its errors are reported at `blamed`.
     pub(super) fn call_function(
         &mut self,
         function: FunctionRef,
@@ -33,7 +33,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             FunctionRef::Builtin(builtin @ (Builtin::And | Builtin::Or | Builtin::Not)) => {
                 self.call_builtin(builtin, first, blamed, args, last, dot)
             }
-            // Whatever it is called for, it needs its arguments.
+            // The function needs the values of its arguments, even inside a condition.
             FunctionRef::Builtin(builtin) => {
                 self.in_condition(false, |exec| exec.call_builtin(builtin, first, blamed, args, last, dot))
             }
@@ -66,14 +66,14 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         result.map_err(|error| self.fail_calling(blamed, name, error))
     }
 
-    /// Whether operands are written in the template as literals.
+    /// Whether all operands are literals.
     fn are_literals(&self, args: Span) -> bool {
         self.tree.exprs[args.range()].iter().all(|expr| {
             matches!(expr.kind, ExprKind::Nil | ExprKind::Bool(_) | ExprKind::Number(_) | ExprKind::Str(_))
         })
     }
 
-    /// The function with this number in the set, looked up once per run.
+    /// The function with this number in the set. It is looked up once per run.
     fn host_function(&mut self, index: u32, name: &str) -> Option<&'a Arc<dyn Function>> {
         let functions = &mut self.rare.get_or_insert_default().functions;
         if functions.is_empty() {
@@ -113,7 +113,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         })
     }
 
-    /// `call`: a function value with arguments.
+    /// `call`: calls a function value with arguments.
     pub(super) fn call_value(
         &mut self,
         first: u32,
@@ -129,7 +129,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         result.map_err(|error| self.fail_calling(blamed, "call", error))
     }
 
-    /// What is called, for errors: the operand, or the value that came through the pipe.
+    /// The name of the called function in errors: the operand, or the value from the pipe.
     #[cold]
     fn callee_name(&self, callee: Option<u32>, base: usize) -> Result<String> {
         match callee {
@@ -138,7 +138,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// How a value that is no string shows itself when its text is asked for.
+    /// The text that Go's `reflect.Value.String` returns.
     fn reflect_text(&self, value: &Value<'a>) -> Result<String> {
         let view = self.view(value)?;
         Ok(match (view, view.bytes()) {
@@ -186,7 +186,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         self.invoke(function, at, base + 1, false)
     }
 
-    /// A value for a parameter of a function value: nil and integers are converted.
+    /// Converts an argument of a function value to the type of its parameter: nil and integers.
     fn convert_argument(&self, value: Value<'a>, type_: Type) -> Result<Value<'a>> {
         let view = self.view(&value)?;
         if matches!(view, View::Invalid | View::Nil) {

@@ -1,4 +1,4 @@
-//! `eq`, `lt` and their like: which kinds can be compared, and how.
+//! The comparisons `eq`, `lt` and so on.
 
 use std::cmp::Ordering;
 
@@ -11,14 +11,14 @@ use crate::{
     value::{exotic::Nil, view::View},
 };
 
-/// What is asked about the order of two values.
+/// The relation that a comparison tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Less,
     LessOrEqual,
 }
 
-/// What `builtin` says about two scalars of one kind; `None` where that needs a closer look.
+/// The result of `builtin` for two scalars of one kind. `None` for other values.
 #[inline]
 pub(super) fn compare_same_kind(builtin: Builtin, left: View<'_, '_>, right: View<'_, '_>) -> Option<bool> {
     let ordering = match (left, right) {
@@ -69,7 +69,7 @@ pub(super) fn are_equal<'a, P: Provenance>(
     })
 }
 
-/// Equality where the kinds differ or have no order.
+/// Whether two values are equal whose kinds differ or have no order.
 fn are_equal_rare<'a, P: Provenance>(
     exec: &Exec<'_, 'a, P>,
     left: View<'_, 'a>,
@@ -98,7 +98,7 @@ fn are_equal_rare<'a, P: Provenance>(
     Err(printf_error(exec, "non-comparable type %s: %v", &values))
 }
 
-/// Whether `a` is less than `b`, or equal where that is asked too.
+/// Whether `a` and `b` are in the given order.
 pub(super) fn is_ordered<'a, P: Provenance>(
     exec: &Exec<'_, 'a, P>,
     a: &Value<'a>,

@@ -1,4 +1,4 @@
-//! Pipelines, commands and operands.
+//! Evaluates pipelines, commands and operands.
 
 use hinagata_value::{Provenance, Result, Value};
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
-    /// The value of a pipeline; variables it names are set.
+    /// Evaluates a pipeline and sets its variables.
     pub(super) fn eval_pipeline(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
         let tree = self.tree;
         let pipe = &tree.pipes[index as usize];
@@ -19,7 +19,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             && let Some(json) = self.find_data(path, dot)
         {
             self.budget.charge_steps(1)?;
-            // Where Go would be now, in case the value is refused.
+            // The node that Go reports if the value is rejected.
             self.at = At::expr(tree.commands[pipe.commands.start as usize].args.start);
             return Ok(Val::plain(Value::Json(json)).unboxed());
         }
@@ -30,7 +30,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(value)
     }
 
-    /// The value of some commands of a pipeline, each the last argument of the next; `None` of none.
+    /// Evaluates commands of a pipeline. Each value is the last argument of the next command. `None` without
+
+    /// commands.
     #[inline]
     pub(super) fn eval_stages(
         &mut self,
@@ -46,7 +48,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(value)
     }
 
-    /// Whether the condition of an arm counts as true.
+    /// Whether the condition of an arm is true.
     #[inline]
     pub(super) fn eval_condition(&mut self, arm: &'a Arm, dot: &Val<'a>) -> Result<bool> {
         let known = match &arm.test {
@@ -63,11 +65,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// The value of a command; `last` is the value of the one before it, its last argument.
+    /// Evaluates a command. `last` is the value of the command before it, which is its last argument.
     fn eval_command(&mut self, index: u32, dot: &Val<'a>, last: Option<Val<'a>>) -> Result<Val<'a>> {
         let tree = self.tree;
         let args = tree.commands[index as usize].args;
-        // Each of its words is looked at: there can be a hundred thousand of them.
+        // Each operand costs a step: a command can have a hundred thousand of them.
         self.budget.charge_steps(args.len() as u64)?;
         let first = args.start;
         let has_args = args.len() > 1 || last.is_some();
@@ -119,7 +121,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(())
     }
 
-    /// The value of an operand where any value will do. Nothing is nothing, with a type or without.
+    /// Evaluates an operand without an expected type. A nil with a type is a nil without one.
     pub(super) fn eval_operand(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
         let tree = self.tree;
         self.at = At::expr(index);
@@ -143,7 +145,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// The dot, or a literal where nothing decides its type.
+    /// The dot, or a literal without an expected type.
     fn eval_constant(&self, kind: &'a ExprKind, dot: &Val<'a>) -> Result<Val<'a>> {
         Ok(match kind {
             ExprKind::Dot => dot.clone(),

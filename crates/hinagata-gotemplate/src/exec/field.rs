@@ -1,4 +1,4 @@
-//! Fields: `.a.b`, `$x.a`, `(…).a`.
+//! Fields: `.a.b`, `$x.a` and `(…).a`.
 
 use hinagata_value::{Error, Key, Provenance, Result, Value};
 use serde_json::Value as Json;
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
-    /// Walks the fields `keys` from `receiver` on. `has_args` says that the last one was given
-    /// arguments, which no field takes.
+    /// Walks the fields `keys`, starting at `receiver`. `has_args` means that the last field has arguments,
+    /// which is an error.
     #[inline]
     pub(super) fn walk_fields(&self, receiver: &Val<'a>, keys: &'a [Key], has_args: bool) -> Result<Val<'a>> {
         let Some((first, rest)) = keys.split_first() else { return Ok(receiver.clone()) };
@@ -38,7 +38,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         self.rare_field(receiver, key, has_args)
     }
 
-    /// Everything but the entry of a map of the caller that is there.
+    /// Finds a field in every case except an existing entry of the caller's data.
     #[inline(never)]
     fn rare_field(&self, receiver: &Val<'a>, key: &'a Key, has_args: bool) -> Result<Val<'a>> {
         let found = match &receiver.value {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
-    /// `index item i j …`. The outer result is about evaluating the arguments.
+    /// `index item i j …`. The outer result is that of evaluating the arguments.
     pub(super) fn call_index(
         &mut self,
         args: Span,
@@ -31,7 +31,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
 
     fn index_on_stack(&self, base: usize) -> Result<Val<'a>> {
         let [item, indexes @ ..] = &self.stack[base..] else { return Ok(Val::INVALID) };
-        // One variable of all is found without putting them all together.
+        // A single variable is found without merging all of them.
         let (mut item, indexes) = match (self.variable(item, indexes.first()), indexes) {
             (Some(found), [_]) => return Ok(Val::boxed(found)),
             (Some(found), [_, rest @ ..]) => (Val::boxed(found), rest),
@@ -47,7 +47,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(item)
     }
 
-    /// The variable called `name`, where `item` stands for all of them; nothing under an unknown name is a zero value.
+    /// The variable `name`, if `item` refers to all variables. An unknown name returns a zero value.
     fn variable(&self, item: &Value<'a>, name: Option<&Value<'a>>) -> Option<Value<'a>> {
         let scope = self.scope.filter(|_| is_scope(item))?;
         let key = Key::new(name?.as_str()?);
@@ -95,7 +95,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// Refuses what cannot be the key of a map.
+    /// Fails if the value cannot be the key of a map.
     fn key(&self, key: View<'_, 'a>) -> Result<()> {
         match key {
             View::Str(_) | View::Bytes(_) => Ok(()),
@@ -104,7 +104,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// `slice item from to reach`. The outer result is about evaluating the arguments.
+    /// `slice item from to reach`. The outer result is that of evaluating the arguments.
     pub(super) fn call_slice(
         &mut self,
         args: Span,
@@ -150,11 +150,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         self.part(window.whole, start, window.start + to, window.start + reach)
     }
 
-    /// The three indexes of a slice, where those that are left out get their usual values.
+    /// The three indexes of a slice. Missing ones have their default values.
     fn bounds(&self, indexes: &[Val<'a>], len: usize, capacity: usize) -> Result<[usize; 3]> {
         let mut bounds = [0, len, capacity];
         for (bound, index) in bounds.iter_mut().zip(indexes) {
-            // An interface is not looked into here, as it is for `index`.
+            // Unlike `index`, `slice` does not unwrap interfaces.
             *bound = match self.view(&index.value)? {
                 View::Invalid => position(View::Invalid, true, capacity)?,
                 view => position(view, !index.boxed, capacity)?,
@@ -170,7 +170,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(bounds)
     }
 
-    /// A list as a window of the list that it is a part of; most are windows of themselves.
+    /// The longer list that a list is a part of, and the range of the part. Most lists are not part of another.
     fn window(&self, list: &Value<'a>) -> Result<Reach<'a>> {
         let part = match (list, &self.rare) {
             (Value::List(part), Some(rare)) => {
@@ -185,7 +185,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         })
     }
 
-    /// Copies a part of a list; remembers what it is a part of when it can be sliced beyond its end.
+    /// Copies a part of a list. If the part can be sliced beyond its end, the longer list is recorded.
     fn part(&mut self, whole: Value<'a>, start: usize, end: usize, reach: usize) -> Result<Val<'a>> {
         let mut list = self.heap.list()?;
         list.reserve(end - start)?;
@@ -203,7 +203,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(Val::plain(value))
     }
 
-    /// Drops windows whose lists are gone, before their table grows.
+    /// Removes windows whose lists were dropped, before the table grows.
     fn forget_windows(&mut self) -> Result<()> {
         let windows = &mut self.rare.get_or_insert_default().windows;
         if windows.len() == windows.capacity() {
@@ -214,7 +214,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 }
 
-/// A list that another one is a part of, and where that part is.
+/// A list that contains another one, and the range of that part.
 struct Reach<'a> {
     whole: Value<'a>,
     start: usize,
@@ -225,7 +225,7 @@ fn is_same_list<'a>(weak: &Weak<List<'a>>, list: &Rc<List<'a>>) -> bool {
     std::ptr::eq(weak.as_ptr(), Rc::as_ptr(list))
 }
 
-/// An index into something with `limit` places; the place after the last one is let through.
+/// An index from 0 to `limit`, inclusive.
 fn position(index: View<'_, '_>, is_open: bool, limit: usize) -> Result<usize> {
     let wrong_type = |name: &str| Err(Error::runtime(format!("cannot index slice/array with type {name}")));
     match index {

@@ -1,8 +1,8 @@
-//! Running a set: the walk over the nodes of a template.
+//! Executes the templates of a set by walking their nodes.
 //!
-//! Go evaluates by reflection, and what a value was read from shows: a value out of a map or list is
-//! "an interface that holds something" until a pipeline ends. [`Val`] keeps that bit beside the
-//! value. The node that Go would blame for an error is kept in [`Exec::at`], and set where Go sets it.
+//! Go evaluates by reflection, so the source of a value is visible: a value from a map or list is inside an
+//! interface until a pipeline ends. [`Val`] stores that bit with the value. [`Exec::at`] is the node that Go
+//! reports in an error, and is set where Go sets it.
 
 mod args;
 mod builtin;
@@ -30,7 +30,7 @@ use crate::{
     value::view::{Integers, View},
 };
 
-/// Template calls inside each other, as many as Go allows.
+/// Maximum depth of template calls, as in Go.
 const MOST_CALLS: u32 = 100_000;
 
 /// The data that a template is executed on.
@@ -38,7 +38,7 @@ const MOST_CALLS: u32 = 100_000;
 pub enum Data<'a> {
     /// A value.
     Value(Value<'a>),
-    /// Variables in layers; nothing is merged unless the template uses them as a whole.
+    /// Variables in layers. They are merged only if the template uses all of them as one value.
     Variables(&'a dyn Variables),
 }
 
@@ -65,20 +65,20 @@ impl std::fmt::Debug for Data<'_> {
 
 /// Templates from outside the set, found when a call needs one.
 pub trait Templates<'a, P: Provenance> {
-    /// The name under which the template is kept that the source `from` calls `name`; `name` itself when
-    /// there is none. The other methods get joined names.
+    /// The joined name of the template that the source `from` calls `name`, or `name` if it does not exist.
+    /// The other methods take joined names.
     ///
     /// # Errors
-    /// When the name is ambiguous.
+    /// The name is ambiguous.
     fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
         let _ = from;
         Ok(Cow::Borrowed(name))
     }
 
-    /// Whether there is a template of that name.
+    /// Whether the template `name` exists.
     fn contains(&self, name: &str) -> bool;
 
-    /// The names there are, for advice when one is not found.
+    /// All names, to find similar ones if a template does not exist.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
@@ -86,11 +86,11 @@ pub trait Templates<'a, P: Provenance> {
     /// Renders the template `name` on `data` into `output`.
     ///
     /// # Errors
-    /// Those of the rendering.
+    /// The errors of rendering it.
     fn render(&self, name: &str, data: Value<'a>, output: &mut Output<'a, P>) -> Result<()>;
 }
 
-/// No templates from outside.
+/// No templates outside the set.
 impl<'a, P: Provenance> Templates<'a, P> for () {
     fn contains(&self, _name: &str) -> bool {
         false
@@ -101,18 +101,18 @@ impl<'a, P: Provenance> Templates<'a, P> for () {
     }
 }
 
-/// What a run uses of the render it belongs to.
+/// The parts of a render that an execution uses.
 #[derive(Clone, Copy)]
 pub struct Context<'r, 'a, P: Provenance> {
-    /// Makes and reads values.
+    /// Creates and reads values.
     pub heap: &'r Heap<'a>,
     /// The functions that the template may call.
     pub functions: &'a Functions,
-    /// The calls to the outside.
+    /// The calls that other programs answer.
     pub calls: &'a Calls,
     /// Templates from outside the set.
     pub templates: &'r dyn Templates<'a, P>,
-    /// The number that the first template of the set has in this render, for sites.
+    /// The number of the set's first template in this render, which sites contain.
     pub first_template: u32,
 }
 
@@ -122,7 +122,7 @@ impl<P: Provenance> std::fmt::Debug for Context<'_, '_, P> {
     }
 }
 
-/// A value, and whether it is an interface that holds it.
+/// A value, and whether Go has it inside an interface.
 #[derive(Clone, Debug)]
 struct Val<'a> {
     value: Value<'a>,
@@ -132,30 +132,30 @@ struct Val<'a> {
 impl<'a> Val<'a> {
     const INVALID: Self = Self { value: Value::UNDEFINED, boxed: false };
 
-    /// A value of a type of its own.
+    /// A value with a concrete type.
     #[inline]
     fn plain(value: Value<'a>) -> Self {
         Self { value, boxed: false }
     }
 
-    /// A value that came out of a map, a list or a function that returns anything.
+    /// A value from a map, a list or a function that returns `any`: an interface.
     #[inline]
     fn boxed(value: Value<'a>) -> Self {
         Self { value, boxed: true }
     }
 
-    /// What an interface holds; nothing where it holds nothing.
+    /// The value inside an interface. An invalid value if the interface is nil.
     #[inline]
     fn unboxed(self) -> Self {
         if self.value.is_none() { Self::INVALID } else { Self { boxed: false, ..self } }
     }
 }
 
-/// A template that is called.
+/// The target of a template call.
 enum Target<'n> {
-    /// One of the set, by its number.
+    /// A template of the set, by its number.
     Own(u32),
-    /// One from outside, by its joined name.
+    /// A template outside the set, by its joined name.
     Outside(Cow<'n, str>),
 }
 
@@ -176,7 +176,7 @@ pub(crate) fn execute_template<'a, P: Provenance>(
     output: &mut Output<'a, P>,
 ) -> Result<()> {
     let (root, scope) = match data {
-        // No data at all, rather than an interface that holds nothing.
+        // Nil data is no value at all, not an interface that is nil.
         Data::Value(value) if value.is_none() => (Value::UNDEFINED, None),
         Data::Value(value) => (value, None),
         Data::Variables(variables) => (Value::Engine(SCOPE), Some(variables)),
@@ -206,7 +206,7 @@ pub(crate) fn execute_template<'a, P: Provenance>(
     exec.enter_frame(&dot).map_err(|error| exec.with_current_place(error))
 }
 
-/// Stands for the variables of the render where they are used as a value.
+/// A value that refers to all variables of the render.
 const SCOPE: EngineRef = EngineRef { kind: u8::MAX, index: 1 };
 
 struct Exec<'r, 'a, P: Provenance> {
@@ -217,46 +217,48 @@ struct Exec<'r, 'a, P: Provenance> {
     output: &'r mut Output<'a, P>,
     tree: &'a Tree,
     tree_number: u32,
-    /// The node that an error is blamed on.
+    /// The node that errors report.
     at: At,
-    /// `$` of the template that runs.
+    /// `$` of the running template.
     root: Val<'a>,
-    /// The variables of all templates that run, those of the innermost one from `base` on.
+    /// The variables of all running templates. Those of the innermost one start at `base`.
     slots: Vec<Val<'a>>,
     base: usize,
-    /// Arguments of the calls under way.
+    /// Arguments of the running calls.
     stack: Vec<Value<'a>>,
-    /// What few runs need; a box, because a run that does not need it must be short.
+    /// Tables that few runs need. Boxed, so that other runs do not pay for them.
     rare: Option<Box<Rare<'a>>>,
     scope: Option<&'a dyn Variables>,
     scope_map: OnceCell<Box<Value<'a>>>,
     depth: u32,
-    /// Data of the caller has been changed by another engine or a function, so copies stand for it.
+    /// Whether another language or a function changed the caller's data, so that copies replace it.
     changed: bool,
-    /// Whether only the truth of what is evaluated counts.
+    /// Whether only the truth of the evaluated value matters.
     only_truth: bool,
 }
 
-/// Tables of a run that are empty in most.
+/// Tables that few runs need.
 #[derive(Default)]
 struct Rare<'a> {
-    /// The host functions by their number in the set, once they were looked up.
+    /// The host functions by their number in the set, after their lookup.
     functions: Vec<Option<&'a Arc<dyn Function>>>,
     /// Lists that are parts of longer ones.
     windows: Vec<Window<'a>>,
 }
 
-/// A list made by `slice`, and the list it is a part of: slicing it again may reach beyond its end.
+/// A list that `slice` created, and the longer list that it is a part of. Slicing it again may reach beyond its
+
+/// end.
 struct Window<'a> {
     part: Weak<List<'a>>,
     whole: Value<'a>,
     start: usize,
-    /// Where the reach of the part ends in the whole.
+    /// The end of the part's capacity in the longer list.
     reach: usize,
 }
 
 impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
-    /// The Go value that `value` stands for.
+    /// The Go value that `value` represents.
     #[inline]
     fn view<'v>(&'v self, value: &'v Value<'a>) -> Result<View<'v, 'a>> {
         match value {
@@ -271,7 +273,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             Some(scope) if is_scope(value) => {
                 if self.scope_map.get().is_none() {
                     let map = self.merge_variables(scope)?;
-                    // Nothing else can have set it meanwhile.
+                    // This cannot fail: `get` returned nothing above.
                     let _ = self.scope_map.set(Box::new(map));
                 }
                 View::from_value(self.scope_map.get().map_or(value, |map| &**map), self.set.options.integers)
@@ -291,7 +293,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         Ok(map.finish())
     }
 
-    /// The value itself; the map of all variables where it stands for them.
+    /// The value, or the map of all variables if the value refers to them.
     fn resolve_scope(&self, value: Value<'a>) -> Result<Value<'a>> {
         if self.scope.is_some() && is_scope(&value) {
             self.view_scope(&value)?;
@@ -321,7 +323,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         Error::runtime(error_text(&location, &context, format, parts)).with_place(|| self.tree.place(self.at))
     }
 
-    /// The failure of a function, in the words of an error at `at`; limits and the like stay as they are.
+    /// Wraps the error of a function in Go's message, at `at`. Limits, deadlines and the like stay as they are.
     #[cold]
     #[inline(never)]
     fn fail_calling(&mut self, at: At, name: &str, error: Error) -> Error {
@@ -331,7 +333,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                 self.at = at;
                 let parts = [Part::Text(name), Part::Text(error.message())];
                 let wrapped = self.fail("error calling %s: %w", &parts);
-                // What the sandbox refuses stays that, and advice is not lost.
+                // The kind of a sandbox error and the hints are preserved.
                 let wrapped = match error.kind() {
                     ErrorKind::Security => wrapped.with_kind(ErrorKind::Security),
                     _ => wrapped,
@@ -355,7 +357,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
 
     // ---- variables ----
 
-    /// The slot of a variable; `None` when it is not declared.
+    /// The slot of a variable. `None` if it is not declared.
     #[inline]
     fn slot(&self, slots: &Slots) -> Option<usize> {
         match slots {
@@ -379,7 +381,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         }
     }
 
-    /// As [`Exec::set`], where it is short.
+    /// Like [`Exec::set`], with a fast path for the usual case.
     #[inline]
     fn put(&mut self, variable: &Variable, value: Val<'a>) -> Result<()> {
         match variable.slots {
@@ -400,7 +402,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         Ok(())
     }
 
-    /// Marks the variables as not declared that the command starting with `first` may leave out.
+    /// Marks the variables as undeclared that the command with the first operand `first` may not declare.
     fn undeclare(&mut self, first: u32) -> Result<()> {
         let tree = self.tree;
         if let Ok(at) = tree.conditional.binary_search_by_key(&first, |(command, _)| *command) {
@@ -415,13 +417,14 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
 
     // ---- templates ----
 
-    /// Runs the current tree with variables of its own.
+    /// Runs the current tree with its own variables.
     fn enter_frame(&mut self, dot: &Val<'a>) -> Result<()> {
-        // What fails before the first node is blamed on the start of this tree: numbers of others mean nothing in it.
+        // An error before the first node is reported at the start of this tree. Node numbers of other trees are
+        // invalid here.
         self.at = At::node(self.tree.root.start);
         let own = self.tree.slots as usize - 1;
         let bytes = own * size_of::<Val<'_>>();
-        // Also a template without anything in it: two calls of one that makes two calls, and so on, never end.
+        // An empty template costs a step too: templates that call two others each multiply without end.
         self.budget.charge_steps(1 + (own as u64 >> 2))?;
         self.budget.charge_bytes(bytes)?;
         self.base = self.slots.len();
@@ -481,7 +484,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         error.with_kind(ErrorKind::NotFound).with_near(near).with_subject(name)
     }
 
-    /// The template that the source calls `name`, which the set does not define.
+    /// Finds the template that the source calls `name` and the set does not define.
     #[cold]
     fn find_outside(&self, name: &'a str) -> Result<Target<'a>> {
         let source = &*self.tree.source.name;
@@ -490,7 +493,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             None => error,
         })?;
         if *joined == *source {
-            // The source itself, called by another name than its own.
+            // The source itself, under another name.
             if let Some(number) = self.set.template_number(source) {
                 return Ok(Target::Own(number));
             }
@@ -502,7 +505,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         }
     }
 
-    /// Renders a template that the set does not have.
+    /// Renders a template outside the set.
     #[cold]
     fn render_outside(&mut self, site: At, name: &str, data: Value<'a>) -> Result<()> {
         let data = self.resolve_scope(data)?;
@@ -511,7 +514,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         self.at = site;
         result.map_err(|error| match (error.kind(), error.place()) {
             (ErrorKind::Suspended, _) => error,
-            // It did not come to running the template.
+            // The error occurred before the template ran.
             (_, None) => error.with_place(|| self.tree.place(site)),
             (_, Some(_)) => error.with_chain_step(self.tree.place(site)),
         })
@@ -570,7 +573,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         branch.otherwise.map_or(Ok(Flow::Next), |body| self.run_body(body, dot))
     }
 
-    /// Whether a value counts as true: it is not the zero of its type.
+    /// Whether a value is true: not the zero value of its type.
     #[inline]
     fn truth(&self, value: &Value<'a>) -> Result<bool> {
         Ok(match self.view(value)? {
@@ -596,7 +599,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         }
     }
 
-    /// Evaluates something of which only the truth counts, or more than that.
+    /// Evaluates with `only_truth` set to the given value.
     #[inline]
     fn in_condition<T>(
         &mut self,
@@ -610,7 +613,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
     }
 }
 
-/// Marks the slot of a variable whose declaration was left out.
+/// Marks the slot of a variable whose declaration did not run.
 const UNDECLARED: EngineRef = EngineRef { kind: u8::MAX, index: 0 };
 
 fn is_scope(value: &Value<'_>) -> bool {

@@ -1,4 +1,4 @@
-//! Actions that print: the value of a pipeline, as directly as it can be written.
+//! Actions that print the value of a pipeline.
 
 use hinagata_value::{Heap, Provenance, Result, Value};
 
@@ -15,7 +15,7 @@ use crate::{
     value::view::{Integers, View},
 };
 
-/// A builtin that makes a string of its arguments.
+/// A builtin that formats its arguments as a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Formatter {
     Print,
@@ -125,7 +125,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// Writes what a formatting builtin makes straight to the output.
+    /// Writes the result of a formatting builtin directly to the output.
     #[expect(clippy::too_many_arguments, reason = "the parts of one call, used at one place")]
     fn print_formatted(
         &mut self,
@@ -146,7 +146,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(())
     }
 
-    /// What a formatting builtin makes, as a value; its arguments are on the stack from `base` on.
+    /// The result of a formatting builtin. Its arguments are on the stack from `base` on.
     pub(super) fn format_values(&mut self, formatter: Formatter, base: usize) -> Result<Value<'a>> {
         let mut building = Building::new(self.heap);
         format_into(&mut building, formatter, self.heap, self.set.options.integers, &self.stack[base..])?;
@@ -189,7 +189,7 @@ fn escape_into<'a>(
     {
         return escape_pieces(sink, escape, text);
     }
-    // Nothing prints as `<no value>` here, and counts as a string.
+    // Here nil prints as `<no value>` and is treated as a string.
     let values: Vec<Value<'a>> = values
         .iter()
         .map(|value| match View::from_value(value, integers)? {
@@ -202,18 +202,18 @@ fn escape_into<'a>(
     escape_pieces(sink, escape, building.as_bytes())
 }
 
-/// Escapes a text piece by piece, so that only a piece is there twice.
+/// Escapes a text piece by piece, so that only one piece is in memory twice.
 fn escape_pieces(sink: &mut impl Sink, escape: fn(&[u8]) -> Vec<u8>, text: &[u8]) -> Result<()> {
     const PIECE: usize = 4096;
     let mut rest = text;
     while !rest.is_empty() {
         let mut end = rest.len().min(PIECE);
-        // Not inside a character: its later bytes have this form.
+        // Do not split a character: its continuation bytes have this form.
         while end < rest.len() && end > PIECE - 4 && rest[end] & 0xc0 == 0x80 {
             end -= 1;
         }
         let (piece, after) = rest.split_at(end);
-        // Every byte is looked at and most are copied one by one, which takes longer than other copies.
+        // Escaping copies most bytes one by one, which takes longer than other copies.
         sink.budget().charge_steps(1 + (piece.len() as u64 >> 4))?;
         sink.write_bytes(&escape(piece))?;
         rest = after;

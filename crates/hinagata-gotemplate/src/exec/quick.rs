@@ -1,7 +1,7 @@
-//! The short way: fields of the caller's data, printed, tested and compared where they are.
+//! The fast path: prints, tests and compares fields of the caller's data in place.
 //!
-//! That is most of what templates do. It needs no values of our own, and no error can come of it.
-//! Whatever is not so simple gives `None` here and takes the usual way, which does everything.
+//! Most actions of templates are of this kind. They need no new values and cannot fail. All others return
+//! `None` here and take the slow path.
 
 use hinagata_value::{Provenance, Result, Value};
 use serde_json::Value as Json;
@@ -14,10 +14,10 @@ use crate::{
     value::view::{Integers, View},
 };
 
-/// Longer paths take the usual way, where each step is charged.
+/// Maximum fields of a path. Longer paths take the slow path, which charges each step.
 const SHORT: usize = 8;
 
-/// Stands for a missing key, where that makes no difference to a null.
+/// The value of a missing key where it behaves like null.
 static NULL: Json = Json::Null;
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
@@ -30,7 +30,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// The data at the end of a path. For a pipeline alone: elsewhere a missing key is no null.
+    /// The data at a path. Only for whole pipelines: elsewhere a missing key differs from null.
     #[inline]
     pub(super) fn find_data(&self, path: &'a Path, dot: &Val<'a>) -> Option<&'a Json> {
         let Value::Json(mut json) = self.start(path.start, dot).value else { return None };
@@ -48,7 +48,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Some(json)
     }
 
-    /// Prints what a path leads to; `None` when that needs a closer look.
+    /// Prints the data at a path. `None` if the slow path has to do it.
     #[inline]
     pub(super) fn print_path(&mut self, index: u32, path: &'a Path, dot: &Val<'a>) -> Option<Result<()>> {
         match self.find_data(path, dot) {
@@ -96,7 +96,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// Whether what a path leads to counts as true.
+    /// Whether the data at a path is true. `None` if the slow path has to decide.
     #[inline]
     pub(super) fn path_truth(&self, path: &'a Path, dot: &Val<'a>) -> Option<bool> {
         if let Some(json) = self.find_data(path, dot) {
@@ -108,11 +108,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// A comparison of two scalars of one kind.
+    /// Compares two scalars of one kind.
     pub(super) fn compare_scalars(&self, comparison: &'a Comparison, dot: &Val<'a>) -> Option<bool> {
         let (left, right) = (self.scalar(&comparison.left, dot)?, self.scalar(&comparison.right, dot)?);
         if let (View::Str(a), View::Str(b)) = (left, right) {
-            // When nothing is left the usual way fails at once, and says so.
+            // If the budget is used up, the slow path fails with the error.
             self.budget.step_bytes(a.len().min(b.len())).ok()?;
         }
         compare::compare_same_kind(comparison.builtin, left, right)
@@ -135,7 +135,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 }
 
-/// Whether data counts as true.
+/// Whether data is true.
 #[inline]
 fn truth_of(json: &Json) -> bool {
     match json {

@@ -32,7 +32,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         };
         match (flow, node.otherwise) {
             (None, Some(body)) => match self.run_body(body, dot)? {
-                // A `break` there ends this loop, a `continue` goes on with the one around it.
+                // In `else`, `break` ends this loop and `continue` continues the enclosing one.
                 Flow::Break => Ok(Flow::Next),
                 flow => Ok(flow),
             },
@@ -107,7 +107,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
         Ok((count > 0).then_some(()))
     }
 
-    /// One turn; `false` after a `break`.
+    /// Runs the body once. Returns false after a `break`.
     #[inline]
     fn turn(&mut self, index: impl FnOnce() -> Value<'a>, item: impl Fn() -> Val<'a>) -> Result<bool> {
         let exec = &mut *self.exec;
@@ -133,7 +133,7 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
     }
 }
 
-/// A byte of a string as a value: a wide integer, which nothing else makes of so small a number.
+/// A byte of a string as a value: a wide integer, which small numbers never are otherwise.
 pub(super) fn new_byte<'a>(heap: &Heap<'a>, byte: u8) -> Result<Value<'a>> {
     Ok(Value::Big(Metered::new(heap.budget(), i128::from(byte))?))
 }

@@ -1,4 +1,4 @@
-//! Go's `fmt`: `print`, `println` and `printf` on every value a template can hold.
+//! Go's `fmt`: `print`, `println` and `printf` for every value of a template.
 
 pub(crate) mod print;
 pub(crate) mod printf;

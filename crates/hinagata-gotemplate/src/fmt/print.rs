@@ -1,4 +1,4 @@
-//! Printing values: every verb on every kind, containers of any depth.
+//! Prints values with every verb, containers of any depth included.
 
 use hinagata_value::{Error, Heap, LimitKind, Result, Value};
 use serde_json::Value as Json;
@@ -15,9 +15,9 @@ use crate::{
     },
 };
 
-/// What stands for the address of a function; Go prints a real one.
+/// The printed address of a function. Go prints a real one.
 const FUNCTION_ADDRESS: i128 = 0x47_b2c0;
-/// What stands for the address of a list or map.
+/// The printed address of a list or map.
 const CONTAINER_ADDRESS: i128 = 0xc0_0001_4000;
 
 const NIL: &str = "<nil>";
@@ -35,7 +35,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
         Self { sink, heap, integers, spec: Spec::default() }
     }
 
-    /// `Print`: spaces between operands where neither is a string.
+    /// `Print`: writes a space between two operands if neither is a string.
     pub(crate) fn print(&mut self, values: &[Value<'a>]) -> Result<()> {
         let mut after_string = true;
         for value in values {
@@ -50,7 +50,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
         Ok(())
     }
 
-    /// `Println`: spaces between all operands, and a newline.
+    /// `Println`: writes spaces between all operands, and a newline at the end.
     pub(crate) fn println(&mut self, values: &[Value<'a>]) -> Result<()> {
         for (at, value) in values.iter().enumerate() {
             if at > 0 {
@@ -61,7 +61,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
         self.sink.write_text("\n")
     }
 
-    /// One argument under a verb.
+    /// Prints one argument with a verb.
     pub(crate) fn print_argument(&mut self, view: View<'_, 'a>, verb: char) -> Result<()> {
         match (view, verb) {
             (View::Nil | View::Invalid, 'T' | 'v') => self.spec.write_padded(self.sink, NIL.as_bytes()),
@@ -82,7 +82,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
         }
     }
 
-    /// Anything that holds no other values.
+    /// Prints a value that contains no other values.
     fn scalar(&mut self, view: View<'_, 'a>, verb: char) -> Result<()> {
         match view {
             View::Str(text) => self.string(view, text.as_bytes(), verb),
@@ -194,7 +194,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
         Spec { sharp: prefix, ..self.spec }.write_integer(self.sink, value, Base::Hex)
     }
 
-    /// `%!verb(type=value)`.
+    /// Writes `%!verb(type=value)`.
     fn bad_verb(&mut self, view: View<'_, 'a>, verb: char) -> Result<()> {
         self.sink.write_text("%!")?;
         self.sink.write_text(verb.encode_utf8(&mut [0; 4]))?;
@@ -210,7 +210,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
         self.sink.write_text(")")
     }
 
-    /// A list or map, with everything in it, without recursion.
+    /// Prints a list or map with its content, without recursion.
     fn container(&mut self, value: &Value<'a>, verb: char) -> Result<()> {
         let mut open = vec![self.open(value)?];
         loop {
@@ -289,7 +289,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// The entries of a map by key; `None` for any other value.
+/// The entries of a map, sorted by key. `None` for any other value.
 pub(crate) fn sorted_entries<'a>(
     heap: &Heap<'a>,
     map: &Value<'a>,
@@ -309,7 +309,7 @@ pub(crate) fn sorted_entries<'a>(
             }
         },
     };
-    // Keys that are long and alike are compared to their ends.
+    // Long keys with a common prefix are compared up to their ends.
     let long = entries.iter().map(|(key, _)| key.as_bytes().map_or(0, <[u8]>::len) as u64 >> 6).sum::<u64>();
     heap.budget().charge_steps(long)?;
     let sorted = entries.is_sorted_by(|(a, _), (b, _)| a.as_bytes() <= b.as_bytes());
@@ -321,7 +321,7 @@ pub(crate) fn sorted_entries<'a>(
     Ok(Some(entries))
 }
 
-/// Prints one value as `Print` does, the shortest way there is.
+/// Prints one value as `Print` does, with a fast path for scalars.
 #[inline]
 pub(crate) fn print_default<'a>(
     sink: &mut impl Sink,
@@ -347,7 +347,7 @@ fn print_float(sink: &mut impl Sink, value: f64) -> Result<()> {
     sink.write_bytes(&text)
 }
 
-/// `value` as `Sprint` makes it.
+/// Formats `value` as `Sprint` does.
 pub(crate) fn sprint<'a>(heap: &Heap<'a>, value: &Value<'a>, integers: Integers) -> Result<Building<'a>> {
     let mut building = Building::new(heap);
     let view = View::from_value(value, integers)?;

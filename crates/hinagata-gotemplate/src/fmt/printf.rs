@@ -1,4 +1,4 @@
-//! Reading a format: flags, indexes, widths, verbs, and everything that can be wrong with them.
+//! Parses formats: flags, indexes, widths and verbs, and their errors.
 
 use hinagata_value::{Result, Value};
 
@@ -8,7 +8,7 @@ use crate::{
     value::view::{Integers, View},
 };
 
-/// Widths, precisions and argument numbers beyond this are refused.
+/// Maximum width, precision and argument number.
 const LARGEST: i64 = 1_000_000;
 
 /// The arguments of a format, and which one is next.
@@ -16,9 +16,9 @@ struct Arguments<'f, 'a> {
     values: &'f [Value<'a>],
     next: usize,
     integers: Integers,
-    /// An explicit index was used, so leftover arguments are not a mistake.
+    /// Whether an explicit index was used, so that unused arguments are no error.
     reordered: bool,
-    /// The index of the current verb is in order.
+    /// Whether the index of the current verb is valid.
     good: bool,
 }
 
@@ -26,11 +26,11 @@ struct Arguments<'f, 'a> {
 enum Counted {
     Absent,
     Present(usize),
-    /// Beyond every bound: the rest of the format is lost with it.
+    /// A number above the maximum. The rest of the format is skipped.
     Overflow,
 }
 
-/// Writes `format` with `values` in its places.
+/// Writes `format` and replaces its verbs by `values`.
 pub(crate) fn printf<'a, S: Sink>(
     printer: &mut Printer<'_, 'a, S>,
     format: &[u8],
@@ -68,7 +68,7 @@ fn find_percent(format: &[u8]) -> Option<usize> {
     format.iter().position(|&byte| byte == b'%')
 }
 
-/// Does what stands after a `%`; `None` when the format ends inside it.
+/// Executes the directive after a `%`. Returns the rest, or `None` if the format ends inside the directive.
 fn directive<'f, 'a, S: Sink>(
     printer: &mut Printer<'_, 'a, S>,
     arguments: &mut Arguments<'_, 'a>,
@@ -133,7 +133,7 @@ fn width<'a, S: Sink>(
     }
     if let Counted::Present(width) = number(rest) {
         printer.spec.width = Some(width);
-        // `%[3]2d`: the index must stand right before the verb.
+        // `%[3]2d`: the index must be directly before the verb.
         arguments.good &= !*after_index;
     }
     Ok(())
@@ -196,7 +196,7 @@ fn verb<'a, S: Sink>(
     printer.print_argument(view, verb)
 }
 
-/// `%!(EXTRA type=value, …)`.
+/// Writes `%!(EXTRA type=value, …)`.
 fn extra<'a, S: Sink>(printer: &mut Printer<'_, 'a, S>, values: &[Value<'a>]) -> Result<()> {
     printer.spec = super::spec::Spec::default();
     printer.sink.write_text("%!(EXTRA ")?;
@@ -233,7 +233,7 @@ fn number(rest: &mut &[u8]) -> Counted {
     }
 }
 
-/// Takes an explicit index such as `[2]` from the front of `rest`; whether one was found.
+/// Takes an explicit index such as `[2]` from the front of `rest`. Returns whether it found one.
 fn index<'a, S: Sink>(
     printer: &Printer<'_, 'a, S>,
     arguments: &mut Arguments<'_, 'a>,
@@ -244,14 +244,15 @@ fn index<'a, S: Sink>(
     }
     let before = rest.len();
     let found = arguments.index(rest);
-    // Where no `]` follows, the whole rest was searched for it, and will be for the next one.
+    // Without a `]`, the whole rest was searched, and every further `[` searches it again.
     let searched = if found || arguments.good { before - rest.len() } else { before };
     printer.sink.budget().charge_steps(searched as u64 >> 5)?;
     Ok(found)
 }
 
 impl Arguments<'_, '_> {
-    /// Takes an explicit index from the front of `rest`, which starts with `[`; whether it is one.
+    /// Takes an explicit index from the front of `rest`, which starts with `[`. Returns whether it is valid
+    /// syntax.
     fn index(&mut self, rest: &mut &[u8]) -> bool {
         self.reordered = true;
         let close = if rest.len() < 3 { None } else { rest.iter().position(|&byte| byte == b']') };

@@ -1,8 +1,8 @@
-//! Where formatted text goes: straight to the output, or into a string that becomes a value.
+//! The destination of formatted text: the output, or a string that becomes a value.
 
 use hinagata_value::{Budget, Heap, Output, Provenance, Result, Site, Text, Value};
 
-/// Takes formatted text.
+/// A destination of formatted text.
 pub(crate) trait Sink {
     /// Appends text.
     fn write_text(&mut self, text: &str) -> Result<()>;
@@ -22,7 +22,7 @@ pub(crate) trait Sink {
     fn budget(&self) -> &Budget;
 }
 
-/// The output of the render; everything comes from one site.
+/// The output of the render. All text has the same site.
 pub(crate) struct Direct<'o, 'a, P: Provenance> {
     pub(crate) output: &'o mut Output<'a, P>,
     pub(crate) site: Site,
@@ -44,10 +44,10 @@ impl<P: Provenance> Sink for Direct<'_, '_, P> {
     }
 }
 
-/// A string that is being built. It is text for as long as everything appended is.
+/// A string that is being built. It is text as long as all appended bytes are UTF-8.
 pub(crate) struct Building<'a> {
     text: Text<'a>,
-    /// Everything so far, once something was appended that is not UTF-8; charged by its length.
+    /// All bytes so far, after bytes that are not UTF-8 were appended. Charged by length.
     bytes: Option<Vec<u8>>,
     budget: &'a Budget,
 }
@@ -65,7 +65,7 @@ impl<'a> Building<'a> {
         }
     }
 
-    /// What was built so far.
+    /// The bytes so far.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or(self.text.as_str().as_bytes())
     }

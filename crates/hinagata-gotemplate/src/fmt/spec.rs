@@ -1,4 +1,4 @@
-//! One formatted scalar: flags, width and precision around digits or text.
+//! Formats scalars with flags, width and precision.
 
 use hinagata_value::Result;
 
@@ -10,7 +10,7 @@ use crate::text::{
     utf8,
 };
 
-/// What stands between `%` and the verb.
+/// The part of a directive between `%` and the verb.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spec {
     pub(crate) width: Option<usize>,
@@ -40,7 +40,7 @@ const SPACES: &str = "                                                          
 const ZEROS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 impl Spec {
-    /// The verb was `v`: sharp changes its meaning, plus loses it.
+    /// Adapts the flags to the verb `v`: `#` means Go syntax, `+` has no effect.
     pub(crate) fn use_default_verb(&mut self) {
         self.sharp_v = std::mem::take(&mut self.sharp);
         self.plus = false;
@@ -61,7 +61,7 @@ impl Spec {
         Ok(())
     }
 
-    /// Writes `text`, filled up to the width.
+    /// Writes `text`, padded to the width.
     pub(crate) fn write_padded(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         let missing = match self.width {
             None | Some(0) => return sink.write_bytes(text),
@@ -87,16 +87,16 @@ impl Spec {
         Ok(utf8::truncate_runes(text, limit))
     }
 
-    /// `%s`.
+    /// Writes a string with `%s`.
     #[inline]
     pub(crate) fn write_string(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         self.write_padded(sink, self.truncated(sink, text)?)
     }
 
-    /// `%q` of a string.
+    /// Writes a string with `%q`.
     pub(crate) fn write_quoted(&self, sink: &mut impl Sink, text: &[u8]) -> Result<()> {
         let text = self.truncated(sink, text)?;
-        // A byte takes up to four when it is escaped.
+        // An escaped byte takes up to four bytes.
         let room = text.len().saturating_mul(4);
         sink.budget().charge_bytes(room)?;
         let result = self.write_quoted_unmetered(sink, text);
@@ -121,7 +121,7 @@ impl Spec {
         if self.plus { Keep::Ascii } else { Keep::Printable }
     }
 
-    /// `%x` and `%X` of a string.
+    /// Writes a string with `%x` or `%X`.
     pub(crate) fn write_hex_string(&self, sink: &mut impl Sink, text: &[u8], upper: bool) -> Result<()> {
         let text = &text[..self.precision.unwrap_or(text.len()).min(text.len())];
         if text.is_empty() {
@@ -150,12 +150,12 @@ impl Spec {
         self.write_padded(sink, &hex)
     }
 
-    /// `%t`.
+    /// Writes a boolean with `%t`.
     pub(crate) fn write_boolean(&self, sink: &mut impl Sink, value: bool) -> Result<()> {
         self.write_padded(sink, if value { b"true" } else { b"false" })
     }
 
-    /// An integer in a base.
+    /// Writes an integer in a base.
     pub(crate) fn write_integer(&self, sink: &mut impl Sink, value: i128, base: Base) -> Result<()> {
         let magnitude = value.unsigned_abs() as u64;
         let sign = if value < 0 {
@@ -206,19 +206,19 @@ impl Spec {
         }
     }
 
-    /// `%c`.
+    /// Writes a character with `%c`.
     pub(crate) fn write_character(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
         self.write_padded(sink, character(code).encode_utf8(&mut [0; 4]).as_bytes())
     }
 
-    /// `%q` of an integer.
+    /// Writes the character with this code with `%q`.
     pub(crate) fn write_quoted_character(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
         let mut quoted = Vec::with_capacity(12);
         quote::quote_char_into(&mut quoted, character(code), self.keep());
         self.write_padded(sink, &quoted)
     }
 
-    /// `%U`.
+    /// Writes a code point with `%U`.
     pub(crate) fn write_unicode(&self, sink: &mut impl Sink, code: i64) -> Result<()> {
         let code = code as u64;
         let least = self.precision.unwrap_or(0).max(4);
@@ -236,7 +236,7 @@ impl Spec {
         self.without_zero().write_padded(sink, &text)
     }
 
-    /// A float in a layout; `default` decimals apply where none are asked for.
+    /// Writes a float. `default` is the number of decimals if the directive has no precision.
     pub(crate) fn write_float(
         &self,
         sink: &mut impl Sink,
@@ -249,11 +249,11 @@ impl Spec {
         sink.budget().check_fill(precision.unwrap_or(0))?;
         let digits = float::exact_digits(value, layout, precision);
         if digits > float::CHEAP {
-            // Exact digits take long arithmetic; there are only so many of them.
+            // Exact digits need long arithmetic. Their number is bounded.
             sink.budget().charge_steps(2 * digits as u64)?;
         }
         let mut text = Vec::with_capacity(32);
-        // There is always a sign in front, shown or not.
+        // The text always starts with a sign, which may be removed below.
         if value.is_nan() || value.is_sign_positive() && value.is_finite() {
             text.push(b'+');
         }
@@ -281,7 +281,7 @@ impl Spec {
         }
     }
 
-    /// `%#g` and its like: a decimal point always, and trailing zeros up to the precision.
+    /// `%#g` and the like: adds a decimal point, and trailing zeros up to the precision.
     fn keep_zeros(&self, text: &mut Vec<u8>, layout: Layout, upper: bool, precision: Option<usize>) {
         let mut digits = match layout {
             Layout::General => precision.unwrap_or(6),
@@ -322,7 +322,7 @@ fn push_digits(out: &mut Vec<u8>, value: u64, base: Base) {
     written.expect("a vector takes any text");
 }
 
-/// The character with this code, U+FFFD when there is none.
+/// The character with this code, or U+FFFD if the code is invalid.
 fn character(code: i64) -> char {
     u32::try_from(code).ok().and_then(char::from_u32).unwrap_or(char::REPLACEMENT_CHARACTER)
 }

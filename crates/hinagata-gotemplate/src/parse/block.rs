@@ -1,4 +1,4 @@
-//! Text and the actions that are statements: `if`, `range`, `with`, `template`, `block` and their ends.
+//! Parses text and statements: `if`, `range`, `with`, `template`, `block` and their ends.
 
 use hinagata_value::Result;
 
@@ -65,7 +65,7 @@ impl<'p> Parser<'p> {
         Ok(node)
     }
 
-    /// After `else`: the end of the action, or an `if` or `with` that is left for the branch to take.
+    /// Parses the rest of `else`. A following `if` or `with` is left for the branch.
     fn else_(&mut self) -> Result<()> {
         let next = self.peek_non_space()?;
         if next.is_keyword(Keyword::If) || next.is_keyword(Keyword::With) {
@@ -74,8 +74,8 @@ impl<'p> Parser<'p> {
         self.expect(&[Kind::RightDelim], "else").map(drop)
     }
 
-    /// `if` or `with`. An `else if` is one more arm, not a branch inside a branch: a chain of any
-    /// length is flat. Variables of a condition stay in sight in the arms after it.
+    /// Parses `if` or `with`. An `else if` is a further arm, not a nested branch, so that a chain of any length
+    /// is flat. The variables of a condition are visible in the arms after it.
     fn branch(&mut self, keyword: Keyword, context: &str) -> Result<Branch> {
         let mark = self.current.scope.enter_block();
         let mut arms = Vec::new();
@@ -100,7 +100,7 @@ impl<'p> Parser<'p> {
         Ok(Branch { arms: Span { start, end: list.len() as u32 }, otherwise })
     }
 
-    /// A body whose variables end with it.
+    /// Parses a body. Its variables are not visible after it.
     fn inner_body(&mut self) -> Result<(Span, Ending)> {
         let height = self.current.scope.height();
         let body = self.item_list()?;
@@ -108,7 +108,7 @@ impl<'p> Parser<'p> {
         Ok(body)
     }
 
-    /// The body after a plain `else`.
+    /// Parses the body after a plain `else`.
     fn last_body(&mut self) -> Result<Span> {
         let (body, ending) = self.inner_body()?;
         if ending != Ending::End {
@@ -156,7 +156,7 @@ impl<'p> Parser<'p> {
         Node::Template(TemplateNode { at, call: calls.len() as u32 - 1, pipe })
     }
 
-    /// `{{block "name" pipeline}} … {{end}}`: a definition and a call of it.
+    /// Parses `{{block "name" pipeline}} … {{end}}`: a definition and a call of it.
     fn block(&mut self) -> Result<Node> {
         const CONTEXT: &str = "block clause";
         let (at, name) = self.template_name(CONTEXT)?;
@@ -166,7 +166,7 @@ impl<'p> Parser<'p> {
         let (root, ending) = self.item_list()?;
         if ending != Ending::End {
             let shown = self.ending_text(ending);
-            // The enclosing template reports this one, with the line it had reached itself.
+            // As in Go, the error has the line that the enclosing template had reached.
             self.current = outer;
             return Err(self.fail("unexpected %s in %s", &[Part::Text(&shown), Part::Text(CONTEXT)]));
         }

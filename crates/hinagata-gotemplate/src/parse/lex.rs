@@ -1,7 +1,7 @@
-//! Cutting a source into tokens.
+//! Splits a source into tokens.
 //!
-//! Tokens are made one at a time as the parser asks for them. An error is a token too, the last
-//! one: the parser decides in which words it is reported.
+//! The parser requests one token at a time. An error is the last token; the parser decides how it is
+//! reported.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::text::{
     unicode::{is_alphanumeric, is_print},
 };
 
-/// The marks around actions.
+/// The delimiters of actions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Delims {
     pub(crate) left: Box<str>,
@@ -19,7 +19,7 @@ pub(crate) struct Delims {
 }
 
 impl Delims {
-    /// An empty mark stands for the usual one.
+    /// Creates delimiters. An empty one means the default.
     pub(crate) fn new(left: &str, right: &str) -> Self {
         let or = |given: &str, usual: &str| if given.is_empty() { usual.into() } else { given.into() };
         Self { left: or(left, "{{"), right: or(right, "}}") }
@@ -29,24 +29,24 @@ impl Delims {
 const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 const COMMENT_START: &str = "/*";
 const COMMENT_END: &str = "*/";
-/// Bytes of a trim marker: the `-` and the space beside it.
+/// Bytes of a trim marker: `-` and a space.
 const MARKER: usize = 2;
 
 pub(crate) struct Lexer<'s> {
     source: &'s str,
     delims: &'s Delims,
-    /// How far the source was read.
+    /// The offset of the next character.
     at: usize,
-    /// Where the token being read starts, and on which line.
+    /// The offset and line where the current token starts.
     start: usize,
     line: u32,
     in_action: bool,
     parens: u32,
-    /// Whether `break` and `continue` are keywords: they are not when functions have these names.
+    /// Whether `break` and `continue` are keywords. They are not if host functions have these names.
     loop_words: LoopWords,
 }
 
-/// Which of the loop words are keywords.
+/// Whether each of the loop words is a keyword.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoopWords {
     pub(crate) break_: bool,
@@ -88,7 +88,7 @@ impl<'s> Lexer<'s> {
         while self.accept(set) {}
     }
 
-    /// Makes a token of what was read since the last one.
+    /// Creates a token from the text since the last one.
     fn token(&mut self, kind: Kind) -> Token<'s> {
         let text = &self.source[self.start..self.at];
         let token = Token { kind, start: self.start as u32, line: self.line, text: Cow::Borrowed(text) };
@@ -96,7 +96,7 @@ impl<'s> Lexer<'s> {
         token
     }
 
-    /// Leaves out what was read since the last token.
+    /// Skips the text since the last token.
     fn skip(&mut self) {
         let newlines =
             self.source.as_bytes()[self.start..self.at].iter().filter(|&&byte| byte == b'\n').count();
@@ -108,7 +108,7 @@ impl<'s> Lexer<'s> {
         Token { kind: Kind::Error, start: self.start as u32, line: self.line, text: message.into() }
     }
 
-    /// The text before the next action, or the start of that action. Comments disappear here.
+    /// Reads the text before the next action, or the start of that action. Comments are skipped.
     fn text_token(&mut self) -> Token<'s> {
         loop {
             let Some(found) = self.rest().find(&*self.delims.left) else {
@@ -136,7 +136,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The start of an action; `None` after a comment.
+    /// Reads the start of an action. `None` after a comment.
     fn left_delim(&mut self, after: usize, trims: bool) -> Option<Token<'s>> {
         let body = after + if trims { MARKER } else { 0 };
         if self.source[body..].starts_with(COMMENT_START) {
@@ -166,7 +166,7 @@ impl<'s> Lexer<'s> {
         None
     }
 
-    /// Whether a right delimiter stands here, and then whether it trims.
+    /// Whether the rest starts with a right delimiter, and whether that one trims.
     fn at_right_delim(&self) -> Option<bool> {
         let rest = self.rest();
         if starts_with_right_marker(rest) && rest[MARKER..].starts_with(&*self.delims.right) {
@@ -318,7 +318,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// A number, or two with a sign between them. Only the shape is looked at.
+    /// Reads a number, or two with a sign between them. Only the characters are checked.
     fn number(&mut self) -> Token<'s> {
         if !self.scan_number() {
             return self.bad_number();
@@ -376,7 +376,7 @@ fn starts_with_right_marker(text: &str) -> bool {
     matches!(text.as_bytes(), [b' ' | b'\t' | b'\r' | b'\n', b'-', ..])
 }
 
-/// A character as `%#U` prints it.
+/// A character in the format of `%#U`.
 fn code_point(c: char) -> String {
     let code = u32::from(c);
     if is_print(c) { format!("U+{code:04X} '{c}'") } else { format!("U+{code:04X}") }

@@ -1,8 +1,7 @@
-//! Reading a source into trees, with Go's errors.
+//! Parses a source into trees, with Go's errors.
 //!
-//! One source gives a template of its own name and one for each `define` and `block` in it. What the
-//! parser looks at ahead of time can be seen in its errors: they name the line of the token that
-//! was read last. So it looks ahead exactly where Go does.
+//! One source defines a template with its own name, and one for each `define` and `block` in it. Errors
+//! contain the line of the last token, so the lookahead of the parser is visible and must match Go's.
 
 mod block;
 pub(crate) mod lex;
@@ -25,16 +24,16 @@ use crate::{
     tree::{Builtin, FunctionRef, LARGEST_SOURCE, Node, Source, Span, Tree},
 };
 
-/// Which functions a source may use.
+/// The functions that a source may use.
 pub(crate) trait Names {
     /// The number of the host function called `name` in the set's list of names.
     fn host_function(&mut self, name: &str) -> Option<u32>;
 
-    /// Names that are close to one that is not known.
+    /// Names similar to an unknown one.
     fn near(&self, name: &str) -> Vec<String>;
 }
 
-/// Reads `text` into trees: one of the name `name`, and one for each definition, by name.
+/// Parses `text` into trees: one called `name`, and one for each definition, sorted by name.
 ///
 /// # Errors
 /// Go's parse error as a syntax error, or a limit.
@@ -67,23 +66,23 @@ pub(crate) fn parse_source(
 
 struct Parser<'p> {
     lexer: Lexer<'p>,
-    /// Tokens that were looked at and not taken, the next one last.
+    /// Tokens that were put back. The next one is last.
     pending: Vec<Token<'p>>,
     current: Current,
-    /// The trees that are complete, by name.
+    /// The complete trees, by name.
     done: BTreeMap<Box<str>, Tree>,
     names: &'p mut dyn Names,
     budget: &'p Budget,
     source: Arc<Source>,
 }
 
-/// The tree that is being read; a `define` or `block` puts another one in its place for a while.
+/// The tree that is being parsed. A `define` or `block` replaces it until its end.
 struct Current {
     tree: Tree,
     scope: Scope,
-    /// The line of the token that was read last for this tree.
+    /// The line of the last token of this tree.
     line: u32,
-    /// The line on which the action starts that is being read; 0 outside.
+    /// The line where the current action starts, 0 outside of actions.
     action_line: u32,
     ranges: u32,
     parens: u32,
@@ -111,7 +110,7 @@ impl Current {
     }
 }
 
-/// What ended a body.
+/// The keyword that ended a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
     End,
@@ -165,7 +164,7 @@ impl<'p> Parser<'p> {
         if kinds.contains(&token.kind) { Ok(token) } else { Err(self.unexpected(&token, context)) }
     }
 
-    /// A parse error; the parts replace `%s` and the like in `format`.
+    /// A parse error. The parts replace `%s` and the like in `format`.
     #[cold]
     fn fail(&self, format: &str, parts: &[Part<'_>]) -> Error {
         let (name, line) = (&self.source.name, self.current.line);
@@ -199,7 +198,7 @@ impl<'p> Parser<'p> {
         self.fail("%s%s", &[Part::Text(&token.text), Part::Text(&extra)])
     }
 
-    /// The whole source: text, actions and definitions.
+    /// Parses the whole source: text, actions and definitions.
     fn source(&mut self) -> Result<()> {
         let mut root = Vec::new();
         while self.peek()?.kind != Kind::Eof {
@@ -230,7 +229,7 @@ impl<'p> Parser<'p> {
         format!("{left}{word}{right}")
     }
 
-    /// `{{define "name"}} … {{end}}`, from the name on.
+    /// Parses `{{define "name"}} … {{end}}`, from the name on.
     fn definition(&mut self) -> Result<()> {
         const CONTEXT: &str = "define clause";
         let outer = std::mem::replace(&mut self.current, Current::new("", &self.source));
@@ -249,7 +248,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// The name in a string token. Names are text: bytes that are not are replaced.
+    /// The name in a string token. Invalid UTF-8 is replaced.
     fn unquoted_name(&self, token: &Token<'_>) -> Result<String> {
         match quote::unquote_literal(&token.text) {
             Some(name) => Ok(String::from_utf8_lossy(&name).into_owned()),
@@ -257,7 +256,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// Adds the current tree to those of this source; one of two trees of one name must be empty.
+    /// Adds the current tree to those of this source. Of two trees with the same name, one must be empty.
     fn finish_tree(&mut self) -> Result<()> {
         self.current.tree.slots = self.current.scope.slots();
         let name = &self.current.tree.name;
@@ -274,7 +273,7 @@ impl<'p> Parser<'p> {
         Ok(())
     }
 
-    /// Puts the nodes of a body side by side.
+    /// Appends the nodes of a body to the tree.
     fn body(&mut self, nodes: Vec<Node>) -> Span {
         let list = &mut self.current.tree.nodes;
         let start = list.len() as u32;
@@ -282,7 +281,7 @@ impl<'p> Parser<'p> {
         Span { start, end: list.len() as u32 }
     }
 
-    /// A body up to its `end` or `else`.
+    /// Parses a body up to its `end` or `else`.
     fn item_list(&mut self) -> Result<(Span, Ending)> {
         let _level = self.budget.enter_level()?;
         let mut nodes = Vec::new();
@@ -315,13 +314,13 @@ impl<'p> Parser<'p> {
     }
 }
 
-/// What stands at a place of a body.
+/// A node of a body, or its end.
 enum Item {
     Node(Node),
     Ending(Ending),
 }
 
-/// Whether a template has nothing but white space.
+/// Whether a template contains only white space.
 pub(crate) fn is_empty(tree: &Tree) -> bool {
     tree.nodes[tree.root.range()].iter().all(|node| match node {
         Node::Text(text) => text.text.trim().is_empty(),
@@ -329,7 +328,7 @@ pub(crate) fn is_empty(tree: &Tree) -> bool {
     })
 }
 
-/// Whether `word` is a word of the language.
+/// Whether `word` is a keyword of the language.
 pub(crate) fn is_keyword(word: &str) -> bool {
     Keyword::from_word(word).is_some()
 }

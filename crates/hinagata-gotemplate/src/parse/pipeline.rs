@@ -1,4 +1,4 @@
-//! Pipelines, commands and operands.
+//! Parses pipelines, commands and operands.
 
 use hinagata_value::{Key, Result};
 
@@ -18,11 +18,11 @@ use crate::{
     },
 };
 
-/// Parentheses inside each other, as many as Go allows.
+/// Maximum depth of parentheses, as in Go.
 const MOST_PARENS: u32 = 10_000;
 
 impl<'p> Parser<'p> {
-    /// A pipeline up to and including `end`; its number.
+    /// Parses a pipeline up to and including `end`. Returns its number.
     pub(super) fn parse_pipeline(&mut self, context: &str, end: Kind) -> Result<u32> {
         let at = self.peek_non_space()?.start;
         let (names, assigns) = self.declarations(context)?;
@@ -84,7 +84,7 @@ impl<'p> Parser<'p> {
         Some(Path { start, keys: tree.keys[keys.range()].into() })
     }
 
-    /// The condition of a branch, in the form that is decided most quickly.
+    /// The condition of a branch, in the form that is fastest to evaluate.
     pub(super) fn branch_test(&self, pipe: u32) -> Test {
         let tree = &self.current.tree;
         let pipe = &tree.pipes[pipe as usize];
@@ -123,7 +123,7 @@ impl<'p> Parser<'p> {
         }
     }
 
-    /// `$a :=`, `$a =`, and in a range `$a, $b :=`.
+    /// Parses `$a :=`, `$a =`, and in a range `$a, $b :=`.
     fn declarations(&mut self, context: &str) -> Result<(Vec<Box<str>>, bool)> {
         let mut names: Vec<Box<str>> = Vec::new();
         loop {
@@ -218,13 +218,13 @@ impl<'p> Parser<'p> {
         Ok(Command { at, args })
     }
 
-    /// A term with the fields behind it.
+    /// Parses a term and the fields after it.
     fn operand(&mut self) -> Result<Option<Expr>> {
         let Some(term) = self.term()? else { return Ok(None) };
         if self.peek()?.kind != Kind::Field {
             return Ok(Some(term));
         }
-        // A chain points at its second part.
+        // The place of a chain is its second part, as in Go.
         let at = self.peek()?.start;
         let mut names = Vec::new();
         while self.peek()?.kind == Kind::Field {
@@ -234,7 +234,7 @@ impl<'p> Parser<'p> {
         let start = keys.len() as u32;
         let kind = match term.kind {
             ExprKind::Field(first) => {
-                // Its key was the last one added.
+                // The key of the term was added last, so the keys are consecutive.
                 extend_keys(keys, &names);
                 ExprKind::Field(Span { start: first.start, end: keys.len() as u32 })
             }
@@ -340,7 +340,7 @@ fn starts_operand(kind: Kind) -> bool {
     )
 }
 
-/// Whether a command with this first word may leave arguments out.
+/// Whether a command with this first operand may skip arguments.
 fn may_stop_early(first: &Expr) -> bool {
     matches!(first.kind, ExprKind::Function(FunctionRef::Builtin(Builtin::And | Builtin::Or)))
 }

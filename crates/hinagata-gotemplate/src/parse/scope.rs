@@ -1,35 +1,35 @@
-//! Which variable a name means.
+//! Resolves the names of variables.
 //!
-//! Go keeps variables on a stack and looks names up in it while the template runs; its parser keeps
-//! a list of its own to refuse names nobody declared. The two do not agree everywhere: a variable
-//! declared in the body of an `if` is known to the parser in the `else`, but not to the run. Both
-//! are kept here, and what the run would do is worked out in advance: each variable has a slot.
+//! Go has a stack of variables and searches it while the template runs. Its parser has another list, to
+//! reject undeclared names. The two differ: a variable declared in the body of an `if` is known to the
+//! parser in the `else`, but not to the run. This module tracks both, and computes in advance where the run
+//! finds a variable: each one has a slot.
 
 use hinagata_value::{Budget, Result};
 
 use crate::tree::Slots;
 
-/// The variables in sight at one point of a source.
+/// The variables in scope at one point of a source.
 pub(super) struct Scope {
-    /// The names the parser accepts.
+    /// The names that the parser accepts.
     accepted: Vec<Box<str>>,
-    /// The stack the run will have here.
+    /// The stack of the run at this point.
     stack: Vec<Declared>,
     /// Where the innermost block starts in the stack.
     block: usize,
     most: u32,
-    /// Slots declared inside the argument of an `and` or `or` that may be left out, per open one.
+    /// The slots declared in each open argument of an `and` or `or` that may be skipped.
     maybe: Vec<Vec<u32>>,
 }
 
 struct Declared {
     name: Box<str>,
     slot: u32,
-    /// The run may leave the declaration out.
+    /// Whether the run may skip the declaration.
     maybe: bool,
 }
 
-/// A point to go back to.
+/// The state at the start of a block.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     accepted: usize,
@@ -43,7 +43,7 @@ impl Scope {
         Self { accepted: vec!["$".into()], stack: vec![root], block: 1, most: 1, maybe: Vec::new() }
     }
 
-    /// The most slots in use at once.
+    /// Maximum number of slots in use at the same time.
     pub(super) fn slots(&self) -> u32 {
         self.most
     }
@@ -61,12 +61,12 @@ impl Scope {
         self.block = mark.block;
     }
 
-    /// How many variables the run has here.
+    /// Number of variables of the run at this point.
     pub(super) fn height(&self) -> usize {
         self.stack.len()
     }
 
-    /// The run drops variables down to a height; the parser still accepts their names.
+    /// Drops variables of the run down to a height. The parser still accepts their names.
     pub(super) fn drop_to(&mut self, height: usize) {
         self.stack.truncate(height);
     }
@@ -81,11 +81,11 @@ impl Scope {
         Ok(self.accepted.iter().rev().any(|accepted| **accepted == *name))
     }
 
-    /// Declares a variable and gives its slot.
+    /// Declares a variable and returns its slot.
     ///
-    /// The same name in the same block takes its old slot: the older variable cannot be seen any more.
-    /// That holds for two that may be left out as well, as long as only the first of them marks the slot
-    /// as not declared. It also keeps lists of possible slots short.
+    /// A redeclared name in the same block reuses its slot, because the older variable is not visible any
+    /// more. This also holds for two declarations that may be skipped, as long as only the first of them marks
+    /// the slot as undeclared. It keeps the lists of possible slots short.
     pub(super) fn declare_variable(&mut self, name: &str, budget: &Budget) -> Result<u32> {
         budget.charge_steps(1 + (self.stack.len() as u64 >> 3))?;
         let maybe = !self.maybe.is_empty();
@@ -102,7 +102,7 @@ impl Scope {
         Ok(slot)
     }
 
-    /// Where the run will find a variable.
+    /// The slots where the run may find a variable.
     pub(super) fn resolve_variable(&self, name: &str, budget: &Budget) -> Result<Slots> {
         budget.charge_steps(1 + (self.stack.len() as u64 >> 3))?;
         let mut slots = Vec::new();
@@ -118,12 +118,12 @@ impl Scope {
         Ok(Slots::Maybe(slots.into()))
     }
 
-    /// Starts an argument that may be left out.
+    /// Starts an argument that may be skipped.
     pub(super) fn enter_maybe(&mut self) {
         self.maybe.push(Vec::new());
     }
 
-    /// Ends it; the slots declared in it.
+    /// Ends such an argument. Returns the slots declared in it.
     pub(super) fn leave_maybe(&mut self) -> Vec<u32> {
         let slots = self.maybe.pop().unwrap_or_default();
         if let Some(outer) = self.maybe.last_mut() {

@@ -1,13 +1,13 @@
-//! The tokens of a template, and how messages show them.
+//! The tokens of a template.
 
 use std::borrow::Cow;
 
 use crate::text::quote;
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// The text is a sentence about what is wrong; nothing comes after it.
+    /// An error, whose text is the message. It is the last token.
     Error,
     /// The end of the source.
     Eof,
@@ -18,7 +18,7 @@ pub(crate) enum Kind {
     Space,
     /// `true` or `false`.
     Bool,
-    /// A printable character without a meaning of its own.
+    /// A printable character without a special meaning.
     Char,
     /// A character in single quotes.
     CharConstant,
@@ -28,7 +28,7 @@ pub(crate) enum Kind {
     String,
     RawString,
     Identifier,
-    /// `.name`, one of a chain.
+    /// `.name`, possibly one of several.
     Field,
     /// `$` or `$name`.
     Variable,
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Keyword(Keyword),
 }
 
-/// Words, and the dot, that cannot be names of functions.
+/// Keywords, and the dot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keyword {
     Block,
@@ -76,7 +76,7 @@ impl Keyword {
     }
 }
 
-/// A piece of the source.
+/// A token of the source.
 #[derive(Clone, Debug)]
 pub(crate) struct Token<'s> {
     pub(crate) kind: Kind,
@@ -89,7 +89,7 @@ pub(crate) struct Token<'s> {
 }
 
 impl Token<'_> {
-    /// The token as messages show it.
+    /// The token as it appears in messages.
     pub(crate) fn describe_token(&self) -> String {
         match self.kind {
             Kind::Eof => "EOF".to_owned(),

@@ -1,8 +1,8 @@
-//! Floats as text: every layout Go's `strconv` knows, for 64 bits.
+//! Formats 64-bit floats in every layout of Go's `strconv`.
 //!
-//! Shortest digits come from `zmij`, digits to a precision from the standard library (both exact);
-//! what is here is Go's layout around them. `%.2f` and its like take a shortcut in integer
-//! arithmetic, because they are what prompts print in loops.
+//! The shortest digits come from `zmij`, digits with a precision from the standard library. Both are exact;
+//! this module adds Go's layout. `%.2f` and the like have a fast path in integer arithmetic, because prompts
+//! print them in loops.
 
 use std::io::Write as _;
 
@@ -10,7 +10,7 @@ use std::io::Write as _;
 const MAX_SIGNIFICANT: usize = 800;
 /// More decimals than any 64-bit float has.
 const MAX_DECIMALS: usize = 1100;
-/// As many digits take no long arithmetic.
+/// Maximum number of digits that need no long arithmetic.
 pub(crate) const CHEAP: usize = 17;
 
 /// A layout of a float.
@@ -28,8 +28,8 @@ pub(crate) enum Layout {
     Hex,
 }
 
-/// Appends `value`. Without a precision, as many digits as are needed to read the same float back.
-/// `upper` writes `E`, `X` and `P` instead of small letters.
+/// Appends `value`. Without a precision, it has as many digits as are needed to parse the same float again.
+/// `upper` writes `E`, `X` and `P` in upper case.
 pub(crate) fn append_float(
     out: &mut Vec<u8>,
     value: f64,
@@ -72,11 +72,11 @@ pub(crate) fn append_float(
     }
 }
 
-/// How many digits [`append_float`] works out; more than [`CHEAP`] of them take long arithmetic.
+/// The number of digits that [`append_float`] computes. More than [`CHEAP`] of them need long arithmetic.
 pub(crate) fn exact_digits(value: f64, layout: Layout, precision: Option<usize>) -> usize {
     let decimals = precision.unwrap_or(0).min(MAX_DECIMALS);
     match layout {
-        // A power of two has about three tenths as many digits; beyond 53 bits all of them are worked out.
+        // 2^n has about 0.3 n digits. Beyond 53 bits, all of them are computed.
         Layout::Fixed if value.is_finite() => {
             let exponent = usize::try_from(split(value.abs()).1 + 53).unwrap_or(0);
             decimals + exponent * 3 / 10
@@ -94,7 +94,7 @@ pub(crate) fn append_default(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// The integer that `value` prints as under `%v`, for the values where that needs no digits search.
+/// The integer that `%v` prints for `value`, if it is small enough to need no search for digits.
 #[inline]
 pub(crate) fn small_integer(value: f64) -> Option<i32> {
     let integer = value as i32;
@@ -155,7 +155,7 @@ impl Digits {
         Self { digits, point }
     }
 
-    /// The digit at `index`, zero beyond the ends.
+    /// The digit at `index`, or zero beyond the ends.
     fn at(&self, index: i64) -> u8 {
         usize::try_from(index).ok().and_then(|index| self.digits.get(index)).copied().unwrap_or(b'0')
     }
@@ -175,7 +175,7 @@ fn exponent_form(out: &mut Vec<u8>, digits: &Digits, decimals: usize, upper: boo
     push_exponent(out, exponent);
 }
 
-/// A signed exponent of at least two digits.
+/// Appends a signed exponent of at least two digits.
 fn push_exponent(out: &mut Vec<u8>, exponent: i32) {
     out.push(if exponent < 0 { b'-' } else { b'+' });
     if exponent.unsigned_abs() < 10 {
@@ -222,13 +222,13 @@ fn fixed(out: &mut Vec<u8>, value: f64, decimals: usize) {
     }
 }
 
-/// Writes `value` with `decimals` digits using 128-bit integers, where those hold it exactly.
+/// Writes `value` with `decimals` digits using 128-bit integers, if they can represent it exactly.
 fn fixed_by_integers(out: &mut Vec<u8>, value: f64, decimals: usize) -> bool {
     const POWERS: [u64; 10] =
         [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
     let Some(&power) = POWERS.get(decimals) else { return false };
     let (mantissa, exponent) = split(value);
-    // The result fits 64 bits only for values below 2^53, which is where fractions are.
+    // Only values below 2^53 fit into 64 bits. Larger ones have no fraction.
     if exponent > 0 || value >= 9e9 {
         return false;
     }
@@ -277,7 +277,7 @@ fn binary_form(out: &mut Vec<u8>, value: f64) {
 
 fn hex_form(out: &mut Vec<u8>, value: f64, precision: Option<usize>, upper: bool) {
     let (mut mantissa, exponent) = split(value);
-    // The leading one goes to bit 60, so that each hexadecimal digit is a shift away.
+    // The leading one is moved to bit 60, so that each hexadecimal digit is one shift.
     let mut power = if mantissa == 0 { 0 } else { exponent + 52 };
     if mantissa != 0 {
         let shift = mantissa.leading_zeros() as i32 - 3;
@@ -326,9 +326,9 @@ fn hex_form(out: &mut Vec<u8>, value: f64, precision: Option<usize>, upper: bool
     push_exponent(out, power);
 }
 
-/// Makes `mantissa × 2^exponent`, rounded to the nearest float, ties to even.
+/// Returns `mantissa × 2^exponent`, rounded to the nearest float, ties to even.
 ///
-/// The lowest bit may stand for everything below it, if there are at least two bits to spare.
+/// The lowest bit may be the union of all bits below it, if at least two bits are to spare.
 pub(crate) fn scale_mantissa(mantissa: u64, exponent: i64) -> f64 {
     if mantissa == 0 {
         return 0.0;
@@ -347,7 +347,7 @@ pub(crate) fn scale_mantissa(mantissa: u64, exponent: i64) -> f64 {
     if leading < -1022 {
         f64::from_bits(rounded)
     } else {
-        // A carry out of the mantissa runs into the exponent, which is what it should do.
+        // A carry out of the mantissa correctly increments the exponent.
         f64::from_bits((((leading + 1022) as u64) << 52) + rounded)
     }
 }

@@ -1,4 +1,4 @@
-//! Go's idea of characters, numbers and quoted strings.
+//! Characters, numbers and quoted strings as Go defines them.
 
 pub(crate) mod float;
 pub(crate) mod number;

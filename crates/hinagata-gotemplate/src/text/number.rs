@@ -1,7 +1,7 @@
-//! Number and character literals: what a literal may stand for, decided by its spelling.
+//! Number and character literals, and the values they may have.
 //!
-//! Go keeps every reading of a literal (`1e3` is a float and also the integer 1000), because the
-//! parameter it is passed to decides. Where nothing decides, the spelling does: [`Number::ideal`].
+//! A literal can have several types: `1e3` is a float and also the integer 1000. The type of the parameter
+//! decides. Without one, the spelling does: see [`Number::ideal`].
 
 use super::{float, quote};
 
@@ -46,7 +46,7 @@ impl Number {
     /// Reads a literal.
     ///
     /// # Errors
-    /// Go's sentence about what is wrong with it.
+    /// Go's message about the invalid literal.
     pub(crate) fn parse(text: &str, form: Form) -> Result<Self, String> {
         match form {
             Form::Char => Self::from_char(text),
@@ -103,7 +103,7 @@ impl Number {
     }
 }
 
-/// A spelling that makes a number a float; the `e` of `-0x1e3` counts, as it does in Go.
+/// Whether the spelling makes a number a float. As in Go, the `e` of `-0x1e3` does.
 fn has_float_mark(text: &str) -> bool {
     text.contains(['.', 'e', 'E', 'p', 'P'])
 }
@@ -112,9 +112,9 @@ fn is_hex_integer(text: &str) -> bool {
     text.len() > 2 && (text.starts_with("0x") || text.starts_with("0X")) && !text.contains(['p', 'P'])
 }
 
-/// The integer that `float` is exactly.
+/// The integer that is equal to `float`.
 fn exact_int(float: f64) -> Option<i64> {
-    // Beyond this range a conversion has no exact result, even where rounding makes it look so.
+    // Beyond this range the conversion is not exact, even if the rounded result is equal.
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
     let int = float as i64;
     ((-LIMIT..LIMIT).contains(&float) && int as f64 == float).then_some(int)
@@ -147,7 +147,7 @@ fn parse_unsigned(text: &str) -> Option<u64> {
     underscores_are_placed_well(text).then_some(value)
 }
 
-/// Underscores stand between digits, or between the base prefix and a digit.
+/// Whether all underscores are between digits, or between the base prefix and a digit.
 fn underscores_are_placed_well(text: &str) -> bool {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let prefix = unsigned.get(..2).map(str::to_ascii_lowercase);
@@ -171,7 +171,7 @@ fn underscores_are_placed_well(text: &str) -> bool {
     !after_underscore
 }
 
-/// Why a float literal was refused.
+/// Why a float literal is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadFloat {
     /// Not the syntax of a float.
@@ -202,7 +202,7 @@ pub(crate) fn parse_float(text: &str) -> Result<f64, BadFloat> {
 struct FloatParts {
     /// Digits of the mantissa without point and underscores.
     digits: String,
-    /// How many of them stand after the point.
+    /// Number of digits after the point.
     fraction: i64,
     exponent: Option<i64>,
 }
@@ -271,7 +271,7 @@ fn parse_hex_float(text: &str) -> Result<f64, BadFloat> {
     Ok(float::scale_mantissa(mantissa | u64::from(sticky), exponent))
 }
 
-/// Reads `1+2i` the way Go's scanner for complex numbers does, its sentences included.
+/// Parses `1+2i` as Go's scanner for complex numbers does, with the same messages.
 fn scan_complex(text: &str) -> Result<(f64, f64), String> {
     const MALFORMED: &str = "syntax error scanning complex number";
     let mut rest = text.as_bytes();
@@ -301,7 +301,7 @@ fn accept(rest: &mut &[u8], set: &[u8]) -> Option<u8> {
     })
 }
 
-/// Takes what looks like a float from the front of `rest`, right or not.
+/// Takes a float from the front of `rest`, without checking that it is valid.
 fn float_token(rest: &mut &[u8]) -> String {
     const DECIMAL: &[u8] = b"0123456789_";
     let mut token = String::new();
@@ -311,7 +311,7 @@ fn float_token(rest: &mut &[u8]) -> String {
         taken.is_some()
     };
     take(rest, b"+-");
-    // The scanner looks for `Inf` here and keeps what it took even when it was something else.
+    // Go's scanner looks for `Inf` here and keeps the characters even if they are something else.
     if take(rest, b"iI") && take(rest, b"nN") && take(rest, b"fF") {
         return token;
     }

@@ -1,11 +1,10 @@
-//! Quoting as `%q` does it, and reading quoted literals.
+//! Quotes strings as `%q` does, and reads quoted literals.
 //!
-//! Go strings are bytes: a literal may hold bytes that are not UTF-8, and quoting shows each such
-//! byte as `\x..`.
+//! Go strings are bytes: a literal may contain bytes that are not UTF-8, which are quoted as `\x..`.
 
 use super::{unicode::is_print, utf8, utf8::Rune};
 
-/// Which characters stay as they are inside quotes.
+/// The characters that are not escaped inside quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// Every printable character.
@@ -83,7 +82,7 @@ fn push_hex(out: &mut Vec<u8>, letter: char, code: u32, digits: u32) {
     }
 }
 
-/// Whether `text` can stand between backquotes unchanged (`%#q`).
+/// Whether `text` can be in backquotes unchanged (`%#q`).
 #[must_use]
 pub(crate) fn can_backquote(text: &[u8]) -> bool {
     utf8::runes(text).all(|(_, rune)| match rune {
@@ -92,7 +91,7 @@ pub(crate) fn can_backquote(text: &[u8]) -> bool {
     })
 }
 
-/// Reads the string literal `literal`, quotes included; `None` when an escape in it is wrong.
+/// Reads the string literal `literal` with its quotes. `None` if an escape in it is invalid.
 #[must_use]
 pub(crate) fn unquote_literal(literal: &str) -> Option<Vec<u8>> {
     if let Some(raw) = literal.strip_prefix('`') {
@@ -121,7 +120,7 @@ pub(crate) fn unquote_char(body: &str) -> Option<(u32, &str)> {
     })
 }
 
-/// What one character or escape of a literal stands for.
+/// The value of one character or escape of a literal.
 enum Unit {
     Char(char),
     Byte(u8),

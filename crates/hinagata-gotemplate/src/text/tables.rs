@@ -1,6 +1,6 @@
-//! Character classes of Unicode 17.0.0 as sorted ranges, made by asking Go 1.27.3 about every
-//! code point: the lexer and `%q` must draw the same lines as Go does, and the standard library
-//! has no general categories.
+//! Character classes of Unicode 17.0.0 as sorted ranges, generated with Go 1.27.3 for every code point.
+//! The lexer and `%q` must classify characters as Go does, and the standard library has no general
+//! categories.
 
 /// Letters beyond ASCII (general category L).
 #[rustfmt::skip]

@@ -48,7 +48,7 @@ mod tests {
         assert!(
             is_alphanumeric('٣') && is_alphanumeric('_') && !is_alphanumeric('½') && !is_alphanumeric('-')
         );
-        // A combining mark is alphabetic to Rust's standard library for some scripts, never a letter to Go.
+        // Rust's standard library counts some combining marks as alphabetic. Go never counts them as letters.
         assert!(!is_letter('\u{345}') && '\u{345}'.is_alphabetic());
         assert!(is_print('é') && is_print('🚀') && is_print('\u{301}') && is_print('½'));
         assert!(!is_print('\u{a0}') && !is_print('\u{2028}') && !is_print('\u{ad}') && !is_print('\u{e000}'));

@@ -1,16 +1,16 @@
-//! Reading text that may not be UTF-8, as Go's `range` over a string reads it.
+//! Reads text that may not be UTF-8, as Go's `range` over a string does.
 
 /// One step of reading bytes as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rune {
     /// A character and the bytes it takes.
     Char(char, usize),
-    /// A byte that starts no valid sequence.
+    /// A byte that does not start a valid sequence.
     Bad(u8),
 }
 
 impl Rune {
-    /// How many bytes this step takes.
+    /// Number of bytes of this step.
     pub(crate) fn len(self) -> usize {
         match self {
             Self::Char(_, len) => len,
@@ -55,7 +55,7 @@ pub(crate) fn runes(bytes: &[u8]) -> impl Iterator<Item = (usize, Rune)> + '_ {
     })
 }
 
-/// How many runes `bytes` has; a bad byte counts as one.
+/// Number of runes in `bytes`. An invalid byte counts as one.
 pub(crate) fn count_runes(bytes: &[u8]) -> usize {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.chars().count(),

@@ -1,8 +1,8 @@
-//! A compiled template: what the parser makes and the executor walks.
+//! A compiled template: the output of the parser and the input of the executor.
 //!
-//! Nodes live in flat lists and refer to each other by number. A tree of any depth is dropped
-//! without recursion, the nodes of a body lie side by side, and the number of a node is all that
-//! an error, a call or a piece of output needs to remember to find its place again.
+//! Nodes are in flat lists and refer to each other by number. So a tree of any depth is dropped without
+//! recursion, the nodes of a body are consecutive, and an error, a call or a piece of output only stores the
+//! number of a node to find its place.
 
 mod print;
 
@@ -16,10 +16,10 @@ use crate::{
     text::number::{Ideal, Number},
 };
 
-/// A text that was parsed; the templates defined in it share it.
+/// A parsed source. The templates defined in it share it.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// The name it was parsed under, as errors give it.
+    /// Its name, as it appears in errors.
     pub(crate) name: Box<str>,
     pub(crate) text: Box<str>,
     pub(crate) delims: Delims,
@@ -52,7 +52,7 @@ impl Span {
 pub(crate) struct Tree {
     pub(crate) name: Box<str>,
     pub(crate) source: Arc<Source>,
-    /// Where its name stands in the source; 0 for the template of the source itself.
+    /// The offset of its name in the source, 0 for the template of the source itself.
     pub(crate) start: u32,
     pub(crate) root: Span,
     pub(crate) nodes: Vec<Node>,
@@ -61,14 +61,14 @@ pub(crate) struct Tree {
     pub(crate) commands: Vec<Command>,
     pub(crate) exprs: Vec<Expr>,
     pub(crate) keys: Vec<Key>,
-    /// The host functions that are used.
+    /// The used host functions.
     pub(crate) functions: Vec<HostName>,
-    /// Names of the templates that are called, by the number a call has.
+    /// Names of the called templates, by the number of the call.
     pub(crate) calls: Vec<Box<str>>,
-    /// Variables that live at the same time, `$` included.
+    /// Maximum number of variables at the same time, including `$`.
     pub(crate) slots: u32,
-    /// Variables declared inside an argument that `and` or `or` may leave out: the first word of
-    /// the command, and the slots it declares; in order.
+    /// Variables declared inside an argument that `and` or `or` may skip: the first operand of the command, and
+    /// the slots that it declares. Sorted by operand.
     pub(crate) conditional: Vec<(u32, Vec<u32>)>,
 }
 
@@ -99,14 +99,14 @@ pub(crate) struct Action {
     pub(crate) path: Option<Path>,
 }
 
-/// `if` or `with`, its `else if` arms in a row.
+/// `if` or `with`, with its `else if` arms.
 #[derive(Debug)]
 pub(crate) struct Branch {
     pub(crate) arms: Span,
     pub(crate) otherwise: Option<Span>,
 }
 
-/// One condition and what it guards.
+/// A condition and its body.
 #[derive(Debug)]
 pub(crate) struct Arm {
     pub(crate) pipe: u32,
@@ -129,19 +129,19 @@ pub(crate) struct TemplateNode {
     pub(crate) pipe: Option<u32>,
 }
 
-/// Commands joined by `|`, whose value may go into variables.
+/// Commands joined by `|`. Their value may be assigned to variables.
 #[derive(Debug)]
 pub(crate) struct Pipe {
     pub(crate) at: u32,
     pub(crate) variables: Vec<Variable>,
-    /// The variables exist already: `=` instead of `:=`.
+    /// Whether the variables already exist: `=` instead of `:=`.
     pub(crate) assigns: bool,
     pub(crate) commands: Span,
-    /// The same as a path, where it is one and sets no variables.
+    /// The pipeline as a path, if it is one and sets no variables.
     pub(crate) path: Option<Path>,
 }
 
-/// Fields from a known start on, ready to be walked: the short way through most pipelines.
+/// Fields from a known start: the form of most pipelines, evaluated by a fast path.
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
     pub(crate) start: Start,
@@ -152,13 +152,13 @@ pub(crate) struct Path {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     Dot,
-    /// `$`, unless it was assigned to; then it still is where `$` is kept.
+    /// `$`. An assignment to it changes the same slot.
     Root,
-    /// A variable, by its place in the frame.
+    /// A variable, by its index in the frame.
     Slot(u32),
 }
 
-/// A condition that can be decided without making values, if the data allows it.
+/// The form of a condition. Some forms need no new values for most data.
 #[derive(Clone, Debug)]
 pub(crate) enum Test {
     Path(Path),
@@ -184,17 +184,17 @@ pub(crate) enum Scalar {
     Float(f64),
 }
 
-/// A variable where it is declared, assigned or used.
+/// A declaration, assignment or use of a variable.
 #[derive(Clone, Debug)]
 pub(crate) struct Variable {
     /// With the dollar sign.
     pub(crate) name: Box<str>,
-    /// Where its value is; several places, innermost first, when only the run can tell which of them
-    /// was declared; none when the run will find it undefined.
+    /// The slot of its value. Several slots, the innermost first, if only the run decides which one is
+    /// declared; none if the variable is undefined at run time.
     pub(crate) slots: Slots,
 }
 
-/// Where the value of a variable may be.
+/// The possible slots of a variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Slots {
     One(u32),
@@ -241,12 +241,12 @@ pub(crate) struct NumberLiteral {
 
 #[derive(Debug)]
 pub(crate) struct StrLiteral {
-    /// As it was written, with quotes.
+    /// The literal as written, with quotes.
     pub(crate) quoted: Box<str>,
     pub(crate) content: Content,
 }
 
-/// What a string literal stands for.
+/// The value of a string literal.
 #[derive(Debug)]
 pub(crate) enum Content {
     Text(String),
@@ -278,7 +278,7 @@ pub(crate) struct HostName {
     pub(crate) index: u32,
 }
 
-/// The functions that every template has.
+/// The builtin functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Builtin {
     And,
@@ -359,7 +359,7 @@ impl Builtin {
     }
 }
 
-/// A node of any kind, in one number: what an error or a piece of output points at.
+/// A node of any kind as one number. Errors and pieces of output refer to nodes by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct At(u32);
 
@@ -411,11 +411,11 @@ impl At {
     }
 }
 
-/// More bytes than a source can have without its nodes running out of numbers.
+/// Maximum bytes of a source, so that numbers for its nodes suffice.
 pub(crate) const LARGEST_SOURCE: usize = 1 << 28;
 
 impl Tree {
-    /// The byte of the source that a node points at.
+    /// The byte offset of a node in the source.
     pub(crate) fn position(&self, at: At) -> usize {
         let position = match at.kind() {
             AtKind::Node(index) => match self.nodes.get(index as usize) {
@@ -454,7 +454,7 @@ impl Source {
         (line, column)
     }
 
-    /// The place of `length` bytes from `position` on.
+    /// The place of `length` bytes that start at `position`.
     pub(crate) fn place(&self, position: usize, length: usize) -> Place {
         let (line, column) = self.line_and_column(position);
         let start = position - column;

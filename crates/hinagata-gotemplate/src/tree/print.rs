@@ -1,9 +1,9 @@
-//! Nodes printed back as source, the way Go's error messages show them.
+//! Prints nodes as source, in the form of Go's error messages.
 
 use super::{At, AtKind, ExprKind, FunctionRef, Node, Span, Tree};
 use crate::text::quote;
 
-/// The node as source.
+/// The source of the node.
 pub(crate) fn excerpt_at(tree: &Tree, at: At) -> String {
     let mut printer = Printer { tree, out: String::new() };
     match at.kind() {
@@ -21,10 +21,10 @@ struct Printer<'t> {
 }
 
 impl Printer<'_> {
-    /// Only actions and template calls are ever shown; bodies never are.
+    /// Only actions and template calls appear in errors. Bodies never do.
     fn node(&mut self, index: u32) {
         let delims = &self.tree.source.delims;
-        // An empty tree has no node that could be blamed.
+        // An empty tree has no node to report.
         let Some(node) = self.tree.nodes.get(index as usize) else { return };
         match node {
             Node::Action(action) => {
@@ -74,7 +74,7 @@ impl Printer<'_> {
         }
     }
 
-    /// An expression, in parentheses where it is a pipeline.
+    /// Prints an expression, in parentheses if it is a pipeline.
     fn operand(&mut self, index: u32) {
         let in_parens = matches!(self.tree.exprs[index as usize].kind, ExprKind::Pipe(_));
         if in_parens {

@@ -1,4 +1,4 @@
-//! Go values that JSON has no shape for. They are rare, so they are objects of the host.
+//! Go values that JSON cannot represent. They are rare, so they are host objects.
 
 use hinagata_value::{Heap, Object, Result, Text, Type, Value};
 
@@ -40,7 +40,7 @@ impl Nil {
         }
     }
 
-    /// As a value.
+    /// The nil as a value.
     pub(crate) fn to_value<'a>(self, heap: &Heap<'a>) -> Result<Value<'a>> {
         heap.host_object(self)
     }

@@ -1,4 +1,4 @@
-//! What host functions can ask about values, so that they see them as Go would.
+//! Functions for host functions that treat values as Go does.
 
 use std::borrow::Cow;
 
@@ -7,21 +7,21 @@ use hinagata_value::{Heap, Result, Value};
 use super::view::{Integers, View};
 use crate::fmt::{print::Printer, printf::printf, sink::Building};
 
-/// The string that Go's `Sprint` makes of `values`: each as `%v`, with spaces where neither neighbour
-/// is a string.
+/// The result of Go's `Sprint` for `values`: each in the format `%v`, with a space between two values if
+/// neither is a string.
 ///
 /// # Errors
-/// When a limit is reached, or a value is the result of a call that is still under way.
+/// A limit is reached, or a value is the result of a call that is still running.
 pub fn sprint<'a>(heap: &Heap<'a>, values: &[Value<'a>], integers: Integers) -> Result<Value<'a>> {
     let mut building = Building::new(heap);
     Printer::new(&mut building, heap, integers).print(values)?;
     building.finish(heap)
 }
 
-/// The string that Go's `Sprintf` makes of `format` and `values`.
+/// The result of Go's `Sprintf` for `format` and `values`.
 ///
 /// # Errors
-/// As [`sprint`].
+/// Those of [`sprint`].
 pub fn sprintf<'a>(
     heap: &Heap<'a>,
     format: &[u8],
@@ -36,7 +36,7 @@ pub fn sprintf<'a>(
 /// The name of the Go type that a value has, such as `map[string]interface {}`.
 ///
 /// # Errors
-/// When the value is the result of a call that is still under way.
+/// The value is the result of a call that is still running.
 pub fn type_name<'v>(value: &'v Value<'_>, integers: Integers) -> Result<Cow<'v, str>> {
     Ok(View::from_value(value, integers)?.type_name())
 }

@@ -1,4 +1,4 @@
-//! What Go makes of the values of a render.
+//! The values of a render as Go values.
 
 pub(crate) mod exotic;
 pub(crate) mod host;

@@ -1,7 +1,7 @@
 //! Values as Go sees them.
 //!
-//! A [`Value`] of the render says where its data is; a [`View`] says which Go value that data
-//! stands for: its kind, its type and its content. Views borrow and are made where they are needed.
+//! A [`Value`] of the render refers to its data. A [`View`] is the Go value that this data represents: its
+//! kind, type and content. Views borrow and are created where they are needed.
 
 use std::{borrow::Cow, rc::Rc, sync::Arc};
 
@@ -10,22 +10,22 @@ use serde_json::Value as Json;
 
 use super::exotic::{Complex, Nil};
 
-/// How whole numbers of JSON data are read.
+/// The type of whole numbers in JSON data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Integers {
     /// Every number is a `float64`, as Go's JSON decoder makes it.
     #[default]
     Float,
-    /// A number without fraction and exponent that fits 64 bits is an `int`.
+    /// A number without fraction and exponent that fits into 64 bits is an `int`.
     Exact,
 }
 
 /// A Go value.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum View<'v, 'a> {
-    /// No value at all: a missing key, or nil where it has no type.
+    /// No value: a missing key, or nil without a type.
     Invalid,
-    /// An interface that holds nothing.
+    /// A nil interface.
     Nil,
     Bool(bool),
     Int(i64),
@@ -48,10 +48,10 @@ pub(crate) enum View<'v, 'a> {
 }
 
 impl<'v, 'a> View<'v, 'a> {
-    /// The Go value that `value` stands for.
+    /// The Go value that `value` represents.
     ///
     /// # Errors
-    /// When it is the result of a call that is still under way.
+    /// The value is the result of a call that is still running.
     #[inline]
     pub(crate) fn from_value(value: &'v Value<'a>, integers: Integers) -> Result<Self> {
         Ok(match value {
@@ -81,7 +81,7 @@ impl<'v, 'a> View<'v, 'a> {
         }
     }
 
-    /// The Go number that a JSON number stands for.
+    /// The Go number that a JSON number represents.
     #[inline]
     pub(crate) fn from_number(number: &serde_json::Number, integers: Integers) -> Self {
         match number.as_i64() {
@@ -101,7 +101,7 @@ impl<'v, 'a> View<'v, 'a> {
                 (_, Some(nil)) => Self::TypedNil(*nil),
                 _ => Self::Host(object),
             },
-            // Integers are 64 bits wide here; a wide one that is small is how bytes of strings are kept.
+            // Integers have 64 bits here. A wide integer with a small value is a byte of a string.
             Value::Big(big) => match u8::try_from(***big) {
                 Ok(byte) => Self::Uint8(byte),
                 Err(_) => Self::Float(***big as f64),
