@@ -108,8 +108,8 @@ mod tests {
     #[test]
     fn a_slip_of_a_key_is_told_and_other_keys_are_kept() {
         let agent = Agent::parse("a", "f", r#"{"prompt_varibles": {"x": 1}, "tools": []}"#).expect("reads");
-        let told: Vec<_> = agent.warnings.iter().map(|warning| warning.near().to_vec()).collect();
-        assert_eq!(told, [["prompt_variables"]]);
+        let similar: Vec<_> = agent.warnings.iter().map(|warning| warning.near().to_vec()).collect();
+        assert_eq!(similar, [["prompt_variables"]]);
         assert_eq!(agent.unknown.len(), 2);
     }
 }

@@ -4,7 +4,7 @@ use hinagata_document::{Error, Fields, Reason, Result, json};
 use hinagata_workspace::Settings;
 use serde_json::{Map, Number, Value};
 
-use crate::definition::{Inherited, Parameters, PromptLimits, RenderLimits, limits, variables};
+use crate::definition::{Inherited, Parameters, PromptLimits, RenderLimits, read_limits, read_parameters};
 
 /// The name of the file.
 pub(crate) const FILE: &str = "defaults.json";
@@ -52,10 +52,10 @@ impl Defaults {
         for (key, value) in entries {
             let known = fields.warning_count();
             match key.as_str() {
-                "variables" => defaults.parameters = variables(&mut fields, key, value),
-                "limits" => defaults.limits = limits(&mut fields, key, value),
+                "variables" => defaults.parameters = read_parameters(&mut fields, key, value),
+                "limits" => defaults.limits = read_limits(&mut fields, key, value),
                 "caps" => {
-                    defaults.caps = limits(&mut fields, key, value);
+                    defaults.caps = read_limits(&mut fields, key, value);
                     fields.refuse_warnings(known);
                 }
                 _ => {
@@ -152,10 +152,10 @@ mod tests {
             let error = Defaults::parse("defaults.json", text).expect_err(text);
             assert!(!error.near().is_empty() && error.place().is_some(), "{error:?}");
         }
-        let told = |text: &str| Defaults::parse("defaults.json", text).expect(text).warnings.len();
-        assert_eq!(told(r#"{"limits": {"max_outputsize": 5}, "caps": {"max_output_size": 5}}"#), 1);
-        assert_eq!(told(r#"{"varables": {}}"#), 1);
-        assert_eq!(told(r#"{"$schema": "x", "comment": "y"}"#), 0);
+        let warning_count = |text: &str| Defaults::parse("defaults.json", text).expect(text).warnings.len();
+        assert_eq!(warning_count(r#"{"limits": {"max_outputsize": 5}, "caps": {"max_output_size": 5}}"#), 1);
+        assert_eq!(warning_count(r#"{"varables": {}}"#), 1);
+        assert_eq!(warning_count(r#"{"$schema": "x", "comment": "y"}"#), 0);
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub struct Resolutions {
 
 impl Resolutions {
     /// Those of a file that cannot be read: they decide nothing.
-    pub(crate) fn unreadable(problem: Error) -> Self {
+    pub(crate) fn from_problem(problem: Error) -> Self {
         Self { problem: Some(problem), ..Self::default() }
     }
 
@@ -70,7 +70,7 @@ impl Resolutions {
     /// Reads `text`, the content of `file`. An entry that makes no sense decides nothing and is told.
     pub fn parse(file: &str, text: &str) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
-        let whole = |error: Error| (Self::unreadable(error.clone()), vec![Diagnostic::error(file, error)]);
+        let whole = |error: Error| (Self::from_problem(error.clone()), vec![Diagnostic::error(file, error)]);
         let node = match json::parse(file, text) {
             Ok(node) => node,
             Err(error) => return whole(error),
@@ -178,8 +178,8 @@ fn record_key(
     resolution: Option<&Resolution>,
     now: SystemTime,
 ) -> Result<()> {
-    let told = |error: Error| error.with_default("prompt_id", new);
-    let writer = Writer::lock(directory, LOCK, Readers::AsUsual).map_err(told)?;
+    let with_id = |error: Error| error.with_default("prompt_id", new);
+    let writer = Writer::lock(directory, LOCK, Readers::AsUsual).map_err(with_id)?;
     let mut all = read_for_change(&writer)?;
     let key = all.keys().find(|key| is_it(key)).cloned();
     let previous = key.as_ref().and_then(|key| all.get(key).cloned());
@@ -193,9 +193,9 @@ fn record_key(
     }
     if let Some(previous) = previous {
         let line = json!({"prompt_id": new, "replaced_at": format_utc(now), "resolution": previous});
-        writer.append_line(HISTORY, &line.to_string()).map_err(told)?;
+        writer.append_line(HISTORY, &line.to_string()).map_err(with_id)?;
     }
-    writer.replace_json(FILE, &all).map_err(told)
+    writer.replace_json(FILE, &all).map_err(with_id)
 }
 
 fn read_for_change(writer: &Writer) -> Result<Map<String, Value>> {

@@ -13,7 +13,7 @@ impl Catalog {
     fn agent_places(&self) -> Vec<(String, Result<Option<Directory>>)> {
         let place =
             |place: String, directory: &Directory| (format!("{place}/{AGENTS}"), directory.directory(AGENTS));
-        let own = match self.shared() {
+        let own = match self.shared_directory() {
             Ok(directory) => directory.map(|directory| place(SHARED.to_owned(), directory)),
             Err(error) => Some((format!("{SHARED}/{AGENTS}"), Err(error))),
         };

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::{
     Catalog, PackId, PromptId, Resolution,
     catalog::reach::BOUND_CALLER_HINT,
-    definition::{Definition, Inherited, inherit},
+    definition::{Definition, Inherited, resolve_inheritance},
     resolution,
     source::{Entry, Index, RootKind},
 };
@@ -66,7 +66,7 @@ impl Catalog {
     fn not_found(&self, id: &PromptId) -> Error {
         let unusable = |entry: &Arc<Entry>| {
             let pack = self.pack(entry.pack()?)?;
-            pack.broken_copy().or_else(|| pack.undecided().filter(|_| self.reach().is_none()))
+            pack.broken_copy().or_else(|| pack.decision_error().filter(|_| self.reach().is_none()))
         };
         if let Some(error) = self.entries(id).find_map(unusable) {
             return error.with("prompt_id", id.as_str());
@@ -79,10 +79,10 @@ impl Catalog {
         };
         let ids = ids.map(|entry| entry.id()).filter(|id| self.reaches_prompt(id)).map(PromptId::as_str);
         // An alias tells of its prompt, which need not be there for whoever asks.
-        let is_told = |word: &&str| {
+        let is_visible = |word: &&str| {
             self.reach().is_none() || PromptId::new(word).is_ok_and(|word| self.reaches_prompt(&word))
         };
-        let words = self.vocabulary().words_in("prompt").into_iter().filter(leads).filter(is_told);
+        let words = self.vocabulary().words_in("prompt").into_iter().filter(leads).filter(is_visible);
         let near = hinagata_value::near_names(id.as_str(), ids.chain(words));
         let hint = match self.entries(id).find_map(|entry| entry.pack()) {
             Some(pack) => format!("the pack `{pack}` has one, but is not approved: `hina pack show {pack}`"),
@@ -114,7 +114,7 @@ impl Catalog {
 
     /// The prompt whose directory or document is `source`.
     pub fn entry_at(&self, source: &str) -> Option<Arc<Entry>> {
-        self.roots().iter().find_map(|index| index.at(source)).cloned()
+        self.roots().iter().find_map(|index| index.entry_at(source)).cloned()
     }
 
     /// Whether the prompt may be used: it is in no pack, or in one that is active.
@@ -197,7 +197,7 @@ impl Catalog {
     /// The prompt of an active pack at `source`, when the pack proposes it in the place of `id`.
     fn replacement(&self, id: &PromptId, source: &str) -> Option<&Arc<Entry>> {
         let mut in_packs = self.roots().iter().filter(|index| matches!(index.root.kind, RootKind::Pack(_)));
-        let entry = in_packs.find_map(|index| index.at(source))?;
+        let entry = in_packs.find_map(|index| index.entry_at(source))?;
         let manifest = self.manifest(entry.pack()?).ok()??;
         let is = |name: &str, id: &PromptId| PromptId::new(name).is_ok_and(|found| found == *id);
         let proposed = manifest.replaces.prompts.iter().any(|(old, new)| is(old, id) && is(new, entry.id()));
@@ -329,7 +329,9 @@ impl Catalog {
     ) -> Result<Inherited> {
         let mut completed = |entry: &Entry| complete(entry, entry.definition()?);
         let definition = completed(&choice.entry)?;
-        inherit(definition, &self.defaults()?.parameters, |parent| completed(&self.choose(parent)?.entry))
+        resolve_inheritance(definition, &self.defaults()?.parameters, |parent| {
+            completed(&self.choose(parent)?.entry)
+        })
     }
 
     /// The candidates for machines, as every door prints them: each says whether it is the one that answers.

@@ -61,7 +61,7 @@ impl Catalog {
 
     /// The search place that the prompt at `source` is in.
     pub fn root_of(&self, source: &str) -> Option<RootKind> {
-        let found = self.roots().iter().find(|index| index.at(source).is_some());
+        let found = self.roots().iter().find(|index| index.entry_at(source).is_some());
         found.map(|index| index.root.kind.clone())
     }
 

@@ -241,12 +241,12 @@ impl Catalog {
     }
 
     /// What was found when directories were opened and listed.
-    pub(crate) fn opening(&self) -> &[Diagnostic] {
+    pub(crate) fn opening_diagnostics(&self) -> &[Diagnostic] {
         &self.0.opening
     }
 
     /// The directory with what is the user's own and no prompt.
-    pub(crate) fn shared(&self) -> Result<Option<&Arc<Directory>>> {
+    pub(crate) fn shared_directory(&self) -> Result<Option<&Arc<Directory>>> {
         self.0.shared.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
 
@@ -311,7 +311,7 @@ impl Catalog {
             Err(error) => {
                 let found =
                     Diagnostic::error(format!("{SHARED_PROMPTS}/{}", resolution::FILE), error.clone());
-                (Resolutions::unreadable(error), vec![found])
+                (Resolutions::from_problem(error), vec![found])
             }
         };
         &self.0.resolutions.get_or_init(read).0
@@ -371,7 +371,7 @@ impl Catalog {
             return Ok(None);
         }
         let name = format!("{AGENTS}/{id}/agent.json");
-        if let Some(directory) = self.shared()? {
+        if let Some(directory) = self.shared_directory()? {
             let path = format!("{SHARED}/{name}");
             let file = directory.read(&name, agent::LARGEST).map_err(|error| error.in_file(&path))?;
             if let Some(file) = file {
@@ -476,7 +476,7 @@ fn index_of_store(
     if let Some(known) = known.filter(|_| serve_stale) {
         prompts.keep_usable(|id| known.find(id).filter_map(|entry| entry.store_prompt().cloned()).collect());
     }
-    (Index::of_store(&prompts, known), prompts.diagnostics)
+    (Index::from_store(&prompts, known), prompts.diagnostics)
 }
 
 /// Whether somebody told already that the pack has changed.

@@ -17,7 +17,7 @@ impl Catalog {
     /// packs. Of everything else packs tell themselves.
     fn unread_places(&self) -> impl Iterator<Item = Diagnostic> {
         let of_pack = |source: &str| source.strip_prefix(PACKS).is_some_and(|rest| rest.starts_with('/'));
-        let places = self.opening().iter().filter(move |found| !of_pack(&found.source));
+        let places = self.opening_diagnostics().iter().filter(move |found| !of_pack(&found.source));
         places.cloned().chain(self.unread_store()).chain(self.undecided_packs())
     }
 
@@ -25,7 +25,7 @@ impl Catalog {
     /// kept, is told to whoever reaches everything.
     fn undecided_packs(&self) -> impl Iterator<Item = Diagnostic> {
         self.opened_packs().iter().filter_map(|pack| {
-            let error = pack.undecided()?;
+            let error = pack.decision_error()?;
             if self.reach().is_some() {
                 let message = "what was decided about a pack cannot be read, so nothing of it is used";
                 return Some(Diagnostic::warning(PACKS, Error::new(Code::Store, message)));
@@ -61,7 +61,7 @@ impl Catalog {
     /// What could not be read and may have changed a list of prompts: search places, links, recorded choices, packs.
     #[must_use]
     pub fn unread_for_list(&self) -> Vec<Diagnostic> {
-        let mut all: Vec<Diagnostic> = self.opening().to_vec();
+        let mut all: Vec<Diagnostic> = self.opening_diagnostics().to_vec();
         all.extend(self.roots().iter().flat_map(|index| index.left_out.clone()));
         all.extend(self.resolution_problem(self.resolutions().problem()));
         all.extend(self.opened_packs().iter().flat_map(|pack| pack.problems()));
@@ -94,7 +94,7 @@ impl Catalog {
         let others = self.unread_places().chain(self.unread_vocabulary().cloned());
         let unread: Vec<Diagnostic> = left_out.iter().map(|&found| found.clone()).chain(others).collect();
         let Some(first) = unread.first() else { return error };
-        let listed: Vec<Value> = unread.iter().map(|found| told(found).into()).collect();
+        let listed: Vec<Value> = unread.iter().map(|found| describe_finding(found).into()).collect();
         let error = error.with("unread", listed);
         match left_out.first() {
             Some(link) => {
@@ -119,7 +119,7 @@ impl StoreSnapshot {
 }
 
 /// A finding in one line, with its file.
-fn told(found: &Diagnostic) -> String {
+fn describe_finding(found: &Diagnostic) -> String {
     match found.error.message() {
         message if message.contains(&found.source) => message.to_owned(),
         message => format!("{}: {message}", place(found)),

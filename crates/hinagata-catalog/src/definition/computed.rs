@@ -15,15 +15,15 @@ pub struct Computed {
 impl Computed {
     /// The answer of the hook port to `Stage::Load`: `constants` by name, and the names of `hooks`.
     #[must_use]
-    pub fn from_answer(told: &Value) -> Option<Self> {
-        let constants = told.get("constants")?.as_object()?.clone();
-        let hooks = told.get("hooks")?.as_array()?;
+    pub fn from_answer(answer: &Value) -> Option<Self> {
+        let constants = answer.get("constants")?.as_object()?.clone();
+        let hooks = answer.get("hooks")?.as_array()?;
         let hooks = hooks.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
         Some(Self { constants, hooks })
     }
 
     /// Puts what running told into the place of what reading could not tell.
-    pub(super) fn fill(&self, module: &mut Module) {
+    pub(super) fn fill_module(&self, module: &mut Module) {
         for (name, at) in std::mem::take(&mut module.computed) {
             if let Some(value) = self.constants.get(name) {
                 module.constants.insert(name, Node::from_value_at(value, at));

@@ -31,7 +31,7 @@ const FIELDS: [&str; 11] = [
 const RESERVED: [&str; 4] = ["variables", "args", "system", "environs"];
 
 /// The parameters that `node`, the value of `field`, declares.
-pub(crate) fn variables(fields: &mut Fields<'_>, field: &str, node: &Node) -> Parameters {
+pub(crate) fn read_parameters(fields: &mut Fields<'_>, field: &str, node: &Node) -> Parameters {
     let declared: Vec<Parameter> = match &node.data {
         Data::Null => Vec::new(),
         Data::List(items) => list(fields, field, items, None),
@@ -49,7 +49,7 @@ pub(crate) fn variables(fields: &mut Fields<'_>, field: &str, node: &Node) -> Pa
             Vec::new()
         }
     };
-    joined(fields, field, declared)
+    join_by_name(fields, field, declared)
 }
 
 /// Whether a map has classes of variables: the short forms have no lists, so a list says what is meant.
@@ -65,7 +65,7 @@ fn is_schema(node: &Node) -> bool {
 }
 
 /// The declarations by name. Only an optional variable may be a custom one as well.
-fn joined(fields: &mut Fields<'_>, field: &str, declared: Vec<Parameter>) -> Parameters {
+fn join_by_name(fields: &mut Fields<'_>, field: &str, declared: Vec<Parameter>) -> Parameters {
     let mut all: Vec<Parameter> = Vec::new();
     let mut places: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
     for parameter in declared {

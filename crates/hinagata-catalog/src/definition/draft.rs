@@ -81,7 +81,7 @@ const KEYS: [&str; 29] = [
 ];
 
 /// Reads the keys of a document. `METADATA` of a `prompt.py` has the same.
-pub(super) fn read(fields: &mut Fields<'_>, node: &Node) -> Draft {
+pub(super) fn read_draft(fields: &mut Fields<'_>, node: &Node) -> Draft {
     let mut draft = Draft::default();
     if node.as_map().is_none() {
         fields.problem("(document)", node, format!("a prompt is described by a map, not {}", node.kind()));
@@ -128,12 +128,12 @@ impl Draft {
             }
             "on_error" => self.on_error = fields.one_of(key, node, &OnError::NAMES, OnError::from_name),
             "inputs" | "variables" | "parameters" => {
-                self.parameters = declarations::variables(fields, key, node);
+                self.parameters = declarations::read_parameters(fields, key, node);
             }
-            "messages" => self.body = messages::read(fields, node).map(DraftBody::Messages),
+            "messages" => self.body = messages::read_messages(fields, node).map(DraftBody::Messages),
             "userPrompt" | "prompt" => self.read_text(fields, key, node),
-            "permissions" => self.permissions = Some(permissions(fields, node)),
-            "limits" => self.limits = Some(limits(fields, key, node)),
+            "permissions" => self.permissions = Some(read_permissions(fields, node)),
+            "limits" => self.limits = Some(read_limits(fields, key, node)),
             "output" => self.settings.output = Some(node.to_value()),
             "model" => self.settings.model = Some(node.to_value()),
             "config" => self.settings.config = Some(node.to_value()),
@@ -229,7 +229,7 @@ fn engine(fields: &mut Fields<'_>, node: &Node) -> Option<Language> {
 }
 
 /// A map of names to true or false, or a list of names.
-pub(super) fn permissions(fields: &mut Fields<'_>, node: &Node) -> Permissions {
+pub(super) fn read_permissions(fields: &mut Fields<'_>, node: &Node) -> Permissions {
     let mut permissions = Permissions::default();
     if let Some(items) = node.as_list() {
         let names = fields.strings("permissions", node);
@@ -263,7 +263,7 @@ fn set_permission(
 }
 
 /// The limits of a prompt, or of `defaults.json`.
-pub(crate) fn limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> PromptLimits {
+pub(crate) fn read_limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> PromptLimits {
     let mut limits = PromptLimits::default();
     for (name, value) in fields.map(field, node) {
         let path = format!("{field}.{name}");

@@ -52,7 +52,7 @@ impl Inherited {
 /// Follows `extends` from `definition`; `find` gives the prompt of a name.
 ///
 /// Hooks, permissions and limits are not inherited.
-pub(crate) fn inherit(
+pub(crate) fn resolve_inheritance(
     definition: Arc<Definition>,
     defaults: &Parameters,
     mut find: impl FnMut(&str) -> Result<Arc<Definition>>,
@@ -62,11 +62,11 @@ pub(crate) fn inherit(
     loop {
         let last = parents.last().unwrap_or(&definition);
         let Some(name) = last.metadata.extends.clone() else { break };
-        let parent = find(&name).map_err(|error| missing(&definition, last, &name, error))?;
+        let parent = find(&name).map_err(|error| missing_parent(&definition, last, &name, error))?;
         chain.push(parent.id.as_str().to_owned());
         let known = std::iter::once(&definition).chain(&parents).any(|known| known.source == parent.source);
         if known || parents.len() == MOST_PARENTS {
-            return Err(endless(&definition, chain, known));
+            return Err(chain_error(&definition, chain, known));
         }
         parents.push(parent);
     }
@@ -78,7 +78,7 @@ pub(crate) fn inherit(
     Ok(Inherited { definition, parents, parameters })
 }
 
-fn endless(definition: &Definition, chain: Vec<String>, cycle: bool) -> Error {
+fn chain_error(definition: &Definition, chain: Vec<String>, cycle: bool) -> Error {
     let (reason, message) = match cycle {
         true => ("extends_cycle", format!("prompts extend each other in a circle: {}", chain.join(" -> "))),
         false => ("extends_depth", format!("`{}` has more than {MOST_PARENTS} parents", definition.id)),
@@ -87,7 +87,7 @@ fn endless(definition: &Definition, chain: Vec<String>, cycle: bool) -> Error {
 }
 
 /// A parent that is not there is a mistake of the child; a conflict or a broken parent tells itself.
-fn missing(definition: &Definition, child: &Definition, name: &str, error: Error) -> Error {
+fn missing_parent(definition: &Definition, child: &Definition, name: &str, error: Error) -> Error {
     if !matches!(error.code(), Code::NotFound | Code::Id) {
         return error;
     }

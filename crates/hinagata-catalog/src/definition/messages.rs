@@ -28,7 +28,7 @@ struct Text {
 }
 
 /// Reads the value of `messages`; `None` when nothing of it can be used.
-pub(super) fn read(fields: &mut Fields<'_>, node: &Node) -> Option<Vec<DraftMessage>> {
+pub(super) fn read_messages(fields: &mut Fields<'_>, node: &Node) -> Option<Vec<DraftMessage>> {
     let items = fields.list("messages", node);
     if items.is_empty() {
         if node.as_list().is_some() || node.is_null() {

@@ -31,9 +31,9 @@ pub use module::{AdHocModules, EvaluatedEntries, ModuleBody, PRESETS, module_err
 pub use parameter::{Origin, Parameter, ParameterClass, Parameters, Proposals, ValueType};
 pub use read::{PromptFiles, definition_from_json, read_again, read_definition};
 
-pub(crate) use declarations::variables;
-pub(crate) use draft::limits;
-pub(crate) use inherit::inherit;
+pub(crate) use declarations::read_parameters;
+pub(crate) use draft::read_limits;
+pub(crate) use inherit::resolve_inheritance;
 pub(crate) use read::{LARGEST_TEMPLATE, TEMPLATE_NAMES};
 
 #[cfg(test)]

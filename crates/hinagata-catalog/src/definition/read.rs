@@ -71,17 +71,17 @@ pub fn read_again(
     computed: &Computed,
     other: &dyn PromptFiles,
 ) -> Result<Definition> {
-    let files = Again { before, other };
+    let files = PreviousFiles { before, other };
     read_with(&before.id, name, &before.source, &files, Some(computed))
 }
 
 /// Files as they were read before: what was run and what is declared have to be of one piece.
-struct Again<'a> {
+struct PreviousFiles<'a> {
     before: &'a Definition,
     other: &'a dyn PromptFiles,
 }
 
-impl PromptFiles for Again<'_> {
+impl PromptFiles for PreviousFiles<'_> {
     fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
         let path = format!("{}/{name}", self.before.source);
         match self.before.files.iter().find(|read| read.file == path) {
@@ -101,10 +101,10 @@ pub fn definition_from_json(
     document: &Value,
     engine: Language,
 ) -> Result<Definition> {
-    let files = &Nothing;
+    let files = &NoFiles;
     let mut reader = Reader { id, name: id.as_str(), source, files, computed: None, read: Vec::new() };
     let mut fields = Fields::new(source, "");
-    let mut draft = draft::read(&mut fields, &Node::from_value(document));
+    let mut draft = draft::read_draft(&mut fields, &Node::from_value(document));
     draft.warnings = fields.take_warnings();
     fields
         .finish()
@@ -112,9 +112,9 @@ pub fn definition_from_json(
         .map_err(|error| error.with_default("prompt_id", id.as_str()).with_default("source", source))
 }
 
-struct Nothing;
+struct NoFiles;
 
-impl PromptFiles for Nothing {
+impl PromptFiles for NoFiles {
     fn text(&self, _name: &str, _largest: u64) -> Result<Option<Arc<str>>> {
         Ok(None)
     }
@@ -178,7 +178,7 @@ impl Reader<'_> {
                 _ => yaml::parse(&file, &text, &text, 1)?,
             };
             let mut fields = Fields::new(&file, &text);
-            let mut draft = draft::read(&mut fields, &node);
+            let mut draft = draft::read_draft(&mut fields, &node);
             draft.warnings = fields.take_warnings();
             fields.finish()?;
             found = Some((name, draft));
@@ -191,22 +191,23 @@ impl Reader<'_> {
             return Ok((Draft::default(), Hooks::default()));
         };
         let file = self.path("prompt.py");
-        let mut module = python::read(&file, &text)?;
+        let mut module = python::read_python(&file, &text)?;
         if let Some(computed) = self.computed {
-            computed.fill(&mut module);
+            computed.fill_module(&mut module);
         }
         let mut fields = Fields::new(&file, &text);
         let constant = |name: &str| module.constants.get(name).filter(|node| !node.is_null());
-        let mut draft = constant("METADATA").map(|node| draft::read(&mut fields, node)).unwrap_or_default();
+        let mut draft =
+            constant("METADATA").map(|node| draft::read_draft(&mut fields, node)).unwrap_or_default();
         if let Some(node) = constant("VARIABLES") {
             draft.parameters =
-                draft.parameters.overlaid_by(&declarations::variables(&mut fields, "VARIABLES", node));
+                draft.parameters.overlaid_by(&declarations::read_parameters(&mut fields, "VARIABLES", node));
         }
         if let Some(node) = constant("PERMISSIONS") {
-            draft.permissions = Some(draft::permissions(&mut fields, node));
+            draft.permissions = Some(draft::read_permissions(&mut fields, node));
         }
         if let Some(node) = constant("LIMITS") {
-            draft.limits = Some(draft::limits(&mut fields, "LIMITS", node));
+            draft.limits = Some(draft::read_limits(&mut fields, "LIMITS", node));
         }
         if let Some(node) = constant("TEMPLATE") {
             let line = node.at.line;
@@ -293,7 +294,7 @@ impl Reader<'_> {
         }
         let Some((name, text)) = found else { return Ok(None) };
         let shown = (self.path(name), text);
-        let (below, body) = module::read(name, &shown, self)?;
+        let (below, body) = module::read_module(name, &shown, self)?;
         *draft = below.overlaid_by(std::mem::take(draft));
         draft.parameters = body.context.overlaid_by(&draft.parameters);
         // What a parent declares is only known where prompts are put together.
@@ -309,7 +310,7 @@ impl Reader<'_> {
         let split = front_matter::split_front_matter(&file, text)?;
         if let Some(matter) = &split.matter {
             let mut fields = Fields::new(&file, text);
-            let mut below = draft::read(&mut fields, matter);
+            let mut below = draft::read_draft(&mut fields, matter);
             if below.body.is_some() && !split.template.trim().is_empty() {
                 let message = "the front matter has a body, and there is a text below it";
                 fields.problem_with_hint("messages", matter, message, "keep one of them");

@@ -48,27 +48,27 @@ impl fmt::Display for Approval {
 /// decides for itself sets states by name; what is read is then not compared with anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Approvals {
-    said: HashMap<String, Approval>,
-    remembered: Option<WorkspaceState>,
+    set_by_host: HashMap<String, Approval>,
+    recorded: Option<WorkspaceState>,
 }
 
 impl Approvals {
     /// What `state` remembers about the packs of the workspace at `root`. Nothing is read before a pack is used.
     #[must_use]
     pub fn load(state: &StateDir, root: &Path) -> Self {
-        Self { said: HashMap::new(), remembered: Some(state.workspace(root)) }
+        Self { set_by_host: HashMap::new(), recorded: Some(state.workspace(root)) }
     }
 
-    /// Sets the state of `pack`, whatever is remembered.
+    /// Sets the state of `pack`, whatever is recorded.
     pub fn set(&mut self, pack: impl Into<String>, state: Approval) {
-        self.said.insert(pack.into(), state);
+        self.set_by_host.insert(pack.into(), state);
     }
 
     /// What guards the pack in one snapshot.
     pub(crate) fn seal(&self, pack: &PackId) -> Seal {
-        match (self.said.get(pack.as_str()), &self.remembered) {
-            (Some(said), _) => Seal::from_host(pack, *said),
-            (None, Some(remembered)) => Seal::from_record(PackState::new(remembered, pack)),
+        match (self.set_by_host.get(pack.as_str()), &self.recorded) {
+            (Some(set_by_host), _) => Seal::from_host(pack, *set_by_host),
+            (None, Some(recorded)) => Seal::from_record(PackState::new(recorded, pack)),
             (None, None) => Seal::from_host(pack, Approval::default()),
         }
     }
@@ -76,7 +76,7 @@ impl Approvals {
 
 impl<N: Into<String>> FromIterator<(N, Approval)> for Approvals {
     fn from_iter<I: IntoIterator<Item = (N, Approval)>>(states: I) -> Self {
-        let said = states.into_iter().map(|(name, state)| (name.into(), state)).collect();
-        Self { said, remembered: None }
+        let set_by_host = states.into_iter().map(|(name, state)| (name.into(), state)).collect();
+        Self { set_by_host, recorded: None }
     }
 }

@@ -35,7 +35,7 @@ impl ApprovedCopy {
     /// The copy that belongs to `record`.
     pub(super) fn open(state: &PackState, record: Arc<Record>) -> Result<Self> {
         let pack = state.pack().clone();
-        let directory = state.copy(&record).ok_or_else(|| broken(&pack, "is gone"))?;
+        let directory = state.copy(&record).ok_or_else(|| copy_error(&pack, "is gone"))?;
         Ok(Self { pack, record, directory, known: Mutex::default() })
     }
 
@@ -44,10 +44,10 @@ impl ApprovedCopy {
         let read = self.directory.read_with_stamp(path, largest).map_err(|error| match error.reason() {
             // It was approved as large as it is.
             Some("size") => error,
-            _ => self.hides(path).with_source(error),
+            _ => self.unreadable_error(path).with_source(error),
         });
-        let (bytes, stamp) = read?.ok_or_else(|| self.lacks(path))?;
-        if Digest::sha256(&bytes) == *approved { Ok((bytes, stamp)) } else { Err(self.differs(path)) }
+        let (bytes, stamp) = read?.ok_or_else(|| self.missing_error(path))?;
+        if Digest::sha256(&bytes) == *approved { Ok((bytes, stamp)) } else { Err(self.changed_error(path)) }
     }
 
     pub(super) fn stamp(&self, path: &str) -> Option<Stamp> {
@@ -61,31 +61,31 @@ impl ApprovedCopy {
         *known = stamps;
         let added = changes.added.first().or(changes.refused.first().map(|refused| &refused.path));
         if let Some(path) = changes.changed.first() {
-            return Err(self.differs(path));
+            return Err(self.changed_error(path));
         }
         if let Some(path) = changes.removed.first() {
-            return Err(self.lacks(path));
+            return Err(self.missing_error(path));
         }
         match added {
-            Some(path) => Err(broken(&self.pack, &format!("has `{path}`, which nobody approved"))),
+            Some(path) => Err(copy_error(&self.pack, &format!("has `{path}`, which nobody approved"))),
             None => Ok(self.directory.path()),
         }
     }
 
-    fn differs(&self, path: &str) -> Error {
-        broken(&self.pack, &format!("has another `{path}` than was approved")).with("file", path)
+    fn changed_error(&self, path: &str) -> Error {
+        copy_error(&self.pack, &format!("has another `{path}` than was approved")).with("file", path)
     }
 
-    fn hides(&self, path: &str) -> Error {
-        broken(&self.pack, &format!("has a `{path}` that cannot be read")).with("file", path)
+    fn unreadable_error(&self, path: &str) -> Error {
+        copy_error(&self.pack, &format!("has a `{path}` that cannot be read")).with("file", path)
     }
 
-    fn lacks(&self, path: &str) -> Error {
-        broken(&self.pack, &format!("lacks `{path}`")).with("file", path)
+    fn missing_error(&self, path: &str) -> Error {
+        copy_error(&self.pack, &format!("lacks `{path}`")).with("file", path)
     }
 }
 
-fn broken(pack: &PackId, what: &str) -> Error {
+fn copy_error(pack: &PackId, what: &str) -> Error {
     Error::new(Code::Approval, format!("the approved copy of the pack `{pack}` {what}"))
         .with_reason(Reason::Copy)
         .with("pack_id", pack.as_str())

@@ -21,26 +21,26 @@ use super::{
 use crate::PackId;
 
 /// A copy of a pack, and what was copied.
-pub(super) struct Copy {
+pub(super) struct PackCopy {
     pub(super) files: BTreeMap<String, Digest>,
     pub(super) content: Digest,
     pub(super) manifest: Manifest,
 }
 
-impl Copy {
+impl PackCopy {
     /// Copies `directory` to `place`. What is hashed is what is copied.
-    pub(super) fn make(place: &Path, directory: &Directory, pack: &PackId) -> Result<Self> {
-        let wrong = |error: io::Error| io_error("written", place, error);
+    pub(super) fn create(place: &Path, directory: &Directory, pack: &PackId) -> Result<Self> {
+        let write_error = |error: io::Error| io_error("written", place, error);
         // What a killed process left is not part of this copy.
         match fs::remove_dir_all(place) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(wrong(error)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write_error(error)),
             _ => {}
         }
         let mut files = BTreeMap::new();
         let mut manifest = None;
         for read in read_all(directory, pack)? {
             let (path, bytes) = read?;
-            write_copy(&place.join(&path), &bytes).map_err(wrong)?;
+            write_copy(&place.join(&path), &bytes).map_err(write_error)?;
             if path == "pack.json" {
                 manifest = Some(read_manifest(pack, &bytes)?);
             }

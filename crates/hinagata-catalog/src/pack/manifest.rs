@@ -209,11 +209,11 @@ fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Variab
     let known = ["file", "namespace", "description", "permissions"];
     let others = node.as_map().unwrap_or_default().iter().filter(|(key, _)| !known.contains(&key.as_str()));
     let others = others.inspect(|(key, value)| {
-        let told = fields.warning_count();
+        let warnings_before = fields.warning_count();
         fields.warn_of_typo(&path, value, key, &["file", "namespace", "description", "permissions"]);
         // Permissions may deny what a provider has otherwise.
         if !hinagata_value::close_names(key, ["permissions"]).is_empty() {
-            fields.refuse_warnings(told);
+            fields.refuse_warnings(warnings_before);
         }
     });
     let extra = others.map(|(key, value)| (key.clone(), value.to_value())).collect();
@@ -263,8 +263,8 @@ mod tests {
     fn slips_are_told_and_one_that_would_widen_what_a_provider_may_do_is_an_error() {
         let text = r#"{"verison": "1", "license": "MIT", "replaces": {"prompt": {"a": "b"}},
             "variable_providers": [{"file": "a.py", "namespace": "a", "descripton": "x"}]}"#;
-        let told = Manifest::parse("pack.json", text).expect("reads").warnings;
-        let near: Vec<&str> = told.iter().map(|warning| warning.near()[0].as_str()).collect();
+        let warnings = Manifest::parse("pack.json", text).expect("reads").warnings;
+        let near: Vec<&str> = warnings.iter().map(|warning| warning.near()[0].as_str()).collect();
         assert_eq!(near, ["version", "prompts", "description"]);
         let text = r#"{"variable_providers": [{"file": "a.py", "namespace": "a", "permisions": {"subprocess": false}}]}"#;
         assert_eq!(Manifest::parse("pack.json", text).expect_err("is wrong").near(), ["permissions"]);

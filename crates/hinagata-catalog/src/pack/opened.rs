@@ -104,9 +104,9 @@ impl Pack {
     }
 
     /// Why nothing of it is used although it may be approved: what was decided about it cannot be read.
-    pub(crate) fn undecided(&self) -> Option<Error> {
+    pub(crate) fn decision_error(&self) -> Option<Error> {
         let pack = &self.id;
-        let error = self.seal.undecided()?.with("pack_id", pack.as_str());
+        let error = self.seal.decision_error()?.with("pack_id", pack.as_str());
         Some(error.map_message(|message| {
             format!(
                 "nothing of the pack `{pack}` is used, as what was decided about it cannot be read: {message}"
@@ -116,7 +116,7 @@ impl Pack {
 
     /// What the user has to do or to know about it.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
-        let mut all: Vec<Diagnostic> = self.unused().into_iter().collect();
+        let mut all: Vec<Diagnostic> = self.unused_diagnostic().into_iter().collect();
         all.extend(self.problems());
         if let Ok(manifest) = self.manifest() {
             all.extend(self.label_mismatch(&manifest));
@@ -133,7 +133,7 @@ impl Pack {
     }
 
     /// Why nothing of it is used.
-    fn unused(&self) -> Option<Diagnostic> {
+    fn unused_diagnostic(&self) -> Option<Diagnostic> {
         let (pack, state) = (&self.id, self.approval());
         let (message, hint) = match state {
             Approval::Approved => return None,

@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     changes::{Walk, compare},
-    copy::{Copy, put_copy},
+    copy::{PackCopy, put_copy},
 };
 use crate::PackId;
 
@@ -171,7 +171,7 @@ impl PackState {
         now: SystemTime,
     ) -> Result<Record> {
         let writer = self.lock()?;
-        let copy = Copy::make(&self.directory.join(NEW_COPY), directory, &self.pack)?;
+        let copy = PackCopy::create(&self.directory.join(NEW_COPY), directory, &self.pack)?;
         if expected.is_some_and(|expected| *expected != copy.content) {
             return Err(Error::new(
                 Code::Approval,

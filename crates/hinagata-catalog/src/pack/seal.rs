@@ -75,7 +75,7 @@ impl Seal {
             Kind::Recorded { stamp, .. } => match self.is_rejected() {
                 true => Approval::Rejected,
                 false if stamp.is_none() => Approval::Pending,
-                false => self.compared(directory),
+                false => self.compare_with_record(directory),
             },
         })
     }
@@ -86,7 +86,7 @@ impl Seal {
         state.decisions().map_or(true, |decisions| decisions.rejected.is_some())
     }
 
-    fn compared(&self, directory: &Directory) -> Approval {
+    fn compare_with_record(&self, directory: &Directory) -> Approval {
         let Some(Ok((state, record))) = self.record() else { return Approval::Pending };
         let known = state.stamps(&record);
         let (changes, stamps) = compare(directory, &record, &known, Walk::Pack);
@@ -100,12 +100,12 @@ impl Seal {
     /// The approval to compare with; `None` when there was none when the seal was made.
     fn record(&self) -> Option<Result<(&PackState, Arc<Record>)>> {
         let Kind::Recorded { state, stamp: Some(_), record } = &self.kind else { return None };
-        let read = || state.record()?.map(Arc::new).ok_or_else(|| self.pending());
+        let read = || state.record()?.map(Arc::new).ok_or_else(|| self.pending_error());
         Some(record.get_or_init(read).clone().map(|record| (state, record)))
     }
 
     /// Why it is not known what was decided; then nothing of the pack is used.
-    pub(crate) fn undecided(&self) -> Option<Error> {
+    pub(crate) fn decision_error(&self) -> Option<Error> {
         let Kind::Recorded { state, .. } = &self.kind else { return None };
         state.decisions().err().or_else(|| self.record()?.err())
     }
@@ -114,7 +114,7 @@ impl Seal {
     pub(crate) fn problem(&self) -> Option<Error> {
         let copy =
             || self.is_sealed().then(|| self.copy().and_then(ApprovedCopy::checked_directory).err())?;
-        self.undecided().or_else(copy)
+        self.decision_error().or_else(copy)
     }
 
     /// What is different from the approval; `None` when there is none.
@@ -147,7 +147,7 @@ impl Seal {
             Some(approved) => self.copy()?.read(&inner, approved, largest).map(Some),
             // It is read to tell why it cannot be used, and goes no further.
             None => match live.bytes(path, largest)? {
-                Some(_) => Err(self.modified(&inner)),
+                Some(_) => Err(self.modified_error(&inner)),
                 None => Ok(None),
             },
         }
@@ -204,19 +204,19 @@ impl Seal {
     fn copy(&self) -> Result<&ApprovedCopy> {
         let opened = self.copy.get_or_init(|| match self.record() {
             Some(record) => record.and_then(|(state, record)| ApprovedCopy::open(state, record)),
-            None => Err(self.pending()),
+            None => Err(self.pending_error()),
         });
         opened.as_ref().map_err(Clone::clone)
     }
 
-    fn pending(&self) -> Error {
+    fn pending_error(&self) -> Error {
         Error::new(Code::Approval, format!("the approval of the pack `{}` was taken back", self.pack))
             .with_reason(Reason::Pending)
             .with("pack_id", self.pack.as_str())
             .with_hint(format!("`hina pack approve {}` approves it again", self.pack))
     }
 
-    fn modified(&self, path: &str) -> Error {
+    fn modified_error(&self, path: &str) -> Error {
         let pack = &self.pack;
         Error::new(Code::Approval, format!("`{path}` of the pack `{pack}` is not what was approved"))
             .with_reason(Reason::Modified)

@@ -29,18 +29,18 @@ const FILES: &[(&str, &str)] = files![
 pub(crate) const VOCABULARY: &str = include_str!("../../builtin/vocab.json");
 
 /// The text of the file at `path`.
-pub(crate) fn file(path: &str) -> Option<&'static str> {
+pub(crate) fn file_text(path: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
 }
 
 /// The names of the shared parts, in order.
-pub(crate) fn partials() -> Vec<&'static str> {
+pub(crate) fn partial_names() -> Vec<&'static str> {
     let of = |path: &'static str| path.strip_prefix(PARTIALS)?.strip_prefix('/');
     FILES.iter().filter_map(|(path, _)| of(path)).collect()
 }
 
 /// The names of the directories, in order.
-pub(crate) fn directories() -> Vec<&'static str> {
+pub(crate) fn directory_names() -> Vec<&'static str> {
     let mut names: Vec<&str> = FILES.iter().filter_map(|(path, _)| Some(path.split_once('/')?.0)).collect();
     names.dedup();
     names
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn directories_are_listed_once() {
-        assert_eq!(directories().len(), 6);
-        assert!(file("general_system/template.md").is_some() && file("general_system").is_none());
+        assert_eq!(directory_names().len(), 6);
+        assert!(file_text("general_system/template.md").is_some() && file_text("general_system").is_none());
     }
 }

@@ -60,7 +60,7 @@ impl Entry {
     }
 
     /// The entry of a prompt of the store.
-    pub(super) fn of_store(prompt: StorePrompt, root: Arc<Root>) -> Self {
+    pub(super) fn from_store(prompt: StorePrompt, root: Arc<Root>) -> Self {
         Self {
             id: prompt.id.clone(),
             source: prompt.source.clone(),

@@ -6,7 +6,7 @@ mod tree;
 
 use std::sync::Arc;
 
-use hinagata_document::{Reason, Diagnostic, Error, Result};
+use hinagata_document::{Diagnostic, Error, Reason, Result};
 use hinagata_workspace::{LinkTarget, layout::PARTIALS};
 
 pub use entry::Entry;
@@ -66,7 +66,7 @@ impl Index {
         let root = same.map_or_else(|| Arc::new(root), |before| Arc::clone(&before.root));
         let (names, links) = root.tree.list_directories()?;
         let links = links.into_iter().filter(|(name, _)| !name.starts_with('.'));
-        let left_out = links.map(|(name, leads)| left_out(&root.prefix, &name, leads)).collect();
+        let left_out = links.map(|(name, leads)| link_diagnostic(&root.prefix, &name, leads)).collect();
         let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new(), left_out };
         for name in names {
             if name.starts_with('.') || name == PARTIALS || name == "__pycache__" {
@@ -88,34 +88,34 @@ impl Index {
     }
 
     /// The prompts of a store; those that did not change since `before` are shared with it.
-    pub(crate) fn of_store(prompts: &StorePrompts, before: Option<&Self>) -> Self {
+    pub(crate) fn from_store(prompts: &StorePrompts, before: Option<&Self>) -> Self {
         let root = before.map_or_else(
             || Arc::new(Root { kind: RootKind::Store, prefix: "store".to_owned(), tree: Box::new(NoFiles) }),
             |before| Arc::clone(&before.root),
         );
         let entry = |prompt: &StorePrompt| {
             let same = |entry: &&Arc<Entry>| entry.store_prompt().is_some_and(|known| known.is_same(prompt));
-            let known = before.and_then(|before| before.of_id(&prompt.id).iter().find(same));
-            known.cloned().unwrap_or_else(|| Arc::new(Entry::of_store(prompt.clone(), Arc::clone(&root))))
+            let known = before.and_then(|before| before.entries_with_id(&prompt.id).iter().find(same));
+            known.cloned().unwrap_or_else(|| Arc::new(Entry::from_store(prompt.clone(), Arc::clone(&root))))
         };
         let entries = prompts.prompts.values().flatten().map(entry).collect();
         Self { root: Arc::clone(&root), entries, unnamed: Vec::new(), left_out: Vec::new() }
     }
 
     /// The directories with this id, in the order of their names.
-    fn of_id(&self, id: &PromptId) -> &[Arc<Entry>] {
+    fn entries_with_id(&self, id: &PromptId) -> &[Arc<Entry>] {
         let start = self.entries.partition_point(|entry| entry.id() < id);
         let count = self.entries[start..].iter().take_while(|entry| entry.id() == id).count();
         &self.entries[start..start + count]
     }
 
     fn entry_of(&self, id: &PromptId, name: &str) -> Option<&Arc<Entry>> {
-        self.of_id(id).iter().find(|entry| entry.name() == name)
+        self.entries_with_id(id).iter().find(|entry| entry.name() == name)
     }
 
     /// The prompts with this id, in the order of their names.
     pub fn find<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Arc<Entry>> {
-        self.of_id(id).iter().filter(|entry| entry.is_prompt())
+        self.entries_with_id(id).iter().filter(|entry| entry.is_prompt())
     }
 
     /// The prompts of this place by id.
@@ -124,7 +124,7 @@ impl Index {
     }
 
     /// The prompt whose directory is `source`.
-    pub(crate) fn at(&self, source: &str) -> Option<&Arc<Entry>> {
+    pub(crate) fn entry_at(&self, source: &str) -> Option<&Arc<Entry>> {
         if self.root.kind == RootKind::Store {
             return self.entries.iter().find(|entry| entry.source() == source);
         }
@@ -142,7 +142,7 @@ impl Index {
 }
 
 /// Tells that a directory is not looked at, because it is a link that cannot be followed.
-fn left_out(prefix: &str, name: &str, leads: LinkTarget) -> Diagnostic {
+fn link_diagnostic(prefix: &str, name: &str, leads: LinkTarget) -> Diagnostic {
     let source = format!("{prefix}/{name}");
     let leads_to = match &leads {
         LinkTarget::Outside => format!("leads out of `{prefix}`"),

@@ -6,7 +6,7 @@
 use std::{any::Any, fmt, sync::Arc};
 
 use hinagata_document::{Digest, Result};
-use hinagata_workspace::{Directory, LinkTarget, DirectoryEntry, Stamp, layout::PARTIALS, secret};
+use hinagata_workspace::{Directory, DirectoryEntry, LinkTarget, Stamp, layout::PARTIALS, secret};
 
 use super::builtin;
 
@@ -128,29 +128,29 @@ pub struct Compiled;
 
 impl FileTree for Compiled {
     fn read_text(&self, path: &str, _largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
-        Ok(builtin::file(path).map(|text| (Arc::from(text), None)))
+        Ok(builtin::file_text(path).map(|text| (Arc::from(text), None)))
     }
 
     fn read_bytes(&self, path: &str, _largest: u64) -> Result<Option<Vec<u8>>> {
-        Ok(builtin::file(path).map(|text| text.as_bytes().to_vec()))
+        Ok(builtin::file_text(path).map(|text| text.as_bytes().to_vec()))
     }
 
     fn file_stamp(&self, path: &str) -> Option<Option<Stamp>> {
-        builtin::file(path).map(|_| None)
+        builtin::file_text(path).map(|_| None)
     }
 
     fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
         for (file, present) in files.iter().zip(present) {
-            *present = builtin::file(&format!("{name}/{file}")).is_some();
+            *present = builtin::file_text(&format!("{name}/{file}")).is_some();
         }
     }
 
     fn list_directories(&self) -> Result<DirectoryNames> {
-        Ok((builtin::directories().into_iter().map(str::to_owned).collect(), Vec::new()))
+        Ok((builtin::directory_names().into_iter().map(str::to_owned).collect(), Vec::new()))
     }
 
     fn list_partials(&self) -> Vec<String> {
-        builtin::partials().into_iter().map(|name| format!("{PARTIALS}/{name}")).collect()
+        builtin::partial_names().into_iter().map(|name| format!("{PARTIALS}/{name}")).collect()
     }
 
     fn is_same(&self, other: &dyn FileTree) -> bool {

@@ -21,9 +21,9 @@ pub(super) struct Extension<'a> {
 #[derive(Debug)]
 pub(super) enum Finding {
     /// Its prompts cannot be used.
-    Hides(Error),
+    Blocking(Error),
     /// They can.
-    Warns(Error),
+    Warning(Error),
 }
 
 impl<'a> Extension<'a> {
@@ -32,15 +32,18 @@ impl<'a> Extension<'a> {
     /// # Errors
     /// Code `definition` when it is none.
     pub(super) fn read(document: &'a Value) -> Result<Self, Error> {
-        let wrong = |message: &str, hint: &str| {
+        let invalid = |message: &str, hint: &str| {
             Error::definition(Reason::Extension, message.to_owned()).with_hint(hint.to_owned())
         };
         if !document.is_object() {
-            return Err(wrong("an extension is a map", "`hina store set extensions` checks what it writes"));
+            return Err(invalid(
+                "an extension is a map",
+                "`hina store set extensions` checks what it writes",
+            ));
         }
         let name = document.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
-            wrong("the extension has no `name`", "its prompts are found as `<name>.<name of the prompt>`")
+            invalid("the extension has no `name`", "its prompts are found as `<name>.<name of the prompt>`")
         })?;
         Ok(Self { document, name })
     }
@@ -68,7 +71,7 @@ impl<'a> Extension<'a> {
     /// Whether its prompts can be used beside the `others` of the store.
     pub(super) fn findings(&self, others: &StoredMap) -> Vec<Finding> {
         let mut found: Vec<Finding> =
-            self.kind().into_iter().chain(self.engines()).map(Finding::Hides).collect();
+            self.kind().into_iter().chain(self.engines()).map(Finding::Blocking).collect();
         let dependences = self.contributes("dependences").and_then(Value::as_array);
         found.extend(dependences.into_iter().flatten().filter_map(|item| self.dependence(item, others)));
         found
@@ -87,14 +90,14 @@ impl<'a> Extension<'a> {
         let engines = self.document.get("engines")?;
         let text = |key: &str| engines.get(key).and_then(Value::as_str);
         let (name, range) = (text("name")?, text("version").unwrap_or("*"));
-        let refused = |message: String| {
+        let engine_error = |message: String| {
             Error::definition(Reason::Engines, message)
                 .with("engine", name)
                 .with("range", range)
                 .with_hint(format!("`engines.name` is `{OWN_ENGINE}` or `{}`", ORIGINAL_ENGINE.0))
         };
         let Some(wanted) = Range::parse(range) else {
-            return Some(refused(format!(
+            return Some(engine_error(format!(
                 "`{range}`, the version of the engine that `{}` wants, is no range",
                 self.name
             )));
@@ -102,22 +105,22 @@ impl<'a> Extension<'a> {
         let met = match name {
             OWN_ENGINE => own_version().is_some_and(|version| wanted.contains(&version)),
             _ if name == ORIGINAL_ENGINE.0 => wanted.reaches_major(ORIGINAL_ENGINE.1),
-            _ => return Some(refused(format!("`{}` is made for another engine, `{name}`", self.name))),
+            _ => return Some(engine_error(format!("`{}` is made for another engine, `{name}`", self.name))),
         };
-        (!met).then(|| refused(format!("`{}` wants `{name}` {range}, which this is not", self.name)))
+        (!met).then(|| engine_error(format!("`{}` wants `{name}` {range}, which this is not", self.name)))
     }
 
     fn dependence(&self, item: &Value, others: &StoredMap) -> Option<Finding> {
         let text = |key: &str| item.get(key).and_then(Value::as_str);
         let name = text("name")?;
         let range = text("version").unwrap_or("*");
-        let problem = unmet(name, range, others)?;
+        let problem = unmet_reason(name, range, others)?;
         let message = format!("`{}` needs the extension `{name}` {range}: {problem}", self.name);
         let error =
             Error::new(Code::NotFound, message).with_reason(Reason::Dependence).with("dependence", name);
         Some(match text("failStrategy") {
-            Some("ignore") => Finding::Warns(error),
-            _ => Finding::Hides(
+            Some("ignore") => Finding::Warning(error),
+            _ => Finding::Blocking(
                 error.with_hint("put it into the store, or let the dependence have `failStrategy: ignore`"),
             ),
         })
@@ -129,7 +132,7 @@ fn own_version() -> Option<Version> {
 }
 
 /// Why no extension called `name` with a version in `range` is there; `None` when one is.
-fn unmet(name: &str, range: &str, others: &StoredMap) -> Option<String> {
+fn unmet_reason(name: &str, range: &str, others: &StoredMap) -> Option<String> {
     let Some(wanted) = Range::parse(range) else { return Some(format!("`{range}` is no range of versions")) };
     let named = others.values().filter_map(|stored| Extension::read(&stored.value).ok());
     let mut versions = named.filter(|other| other.name == name).map(|other| other.version()).peekable();

@@ -120,8 +120,8 @@ impl StorePrompts {
                 let Some(known) = known.filter(|known| !known.is_same(prompt)) else { continue };
                 if let Err(error) = prompt.check() {
                     let message = format!("{error}; the prompt is served as it was");
-                    let told = Error::new(error.code(), message).with("stale", true);
-                    self.diagnostics.push(Diagnostic::error(&prompt.source, told));
+                    let stale = Error::new(error.code(), message).with("stale", true);
+                    self.diagnostics.push(Diagnostic::error(&prompt.source, stale));
                     *prompt = known;
                 }
             }
@@ -153,8 +153,8 @@ impl StorePrompts {
         let mut hidden = false;
         for finding in extension.findings(&snapshot.extensions) {
             self.diagnostics.push(match finding {
-                Finding::Warns(error) => Diagnostic::warning(&source, error),
-                Finding::Hides(error) => {
+                Finding::Warning(error) => Diagnostic::warning(&source, error),
+                Finding::Blocking(error) => {
                     hidden = true;
                     Diagnostic::error(&source, error)
                 }
@@ -164,7 +164,7 @@ impl StorePrompts {
             return;
         }
         for (place, document) in extension.prompts().enumerate() {
-            let named = contributed(extension.name, place, document);
+            let named = contributed_name(extension.name, place, document);
             match named {
                 Ok((id, name)) => self.add(StorePrompt {
                     id,
@@ -211,7 +211,7 @@ fn name_templates(body: &mut Body, source: &str) {
 }
 
 /// The id and the name of a prompt of an extension.
-fn contributed(extension: &str, place: usize, document: &Value) -> Result<(PromptId, String)> {
+fn contributed_name(extension: &str, place: usize, document: &Value) -> Result<(PromptId, String)> {
     let name = document.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| {
         Error::definition(

@@ -22,13 +22,13 @@ use crate::definition::{ParameterClass, Parameters, TemplateText, read::LARGEST_
 /// templates: what they say depends on the variables alone.
 #[derive(Debug)]
 pub struct AdHocModules {
-    bodies: Vec<LooseBody>,
+    bodies: Vec<AdHocBody>,
     module: PromptModule<Vec<EvaluatedEntries>>,
     context: Parameters,
 }
 
 #[derive(Debug)]
-struct LooseBody {
+struct AdHocBody {
     body: ModuleBody,
     templates: Vec<Template>,
 }
@@ -39,7 +39,7 @@ impl AdHocModules {
     /// # Errors
     /// Code `not_found` for a file that is not there; else as a prompt that is a module.
     pub fn from_files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self> {
-        Self::from_bodies(files.into_iter().map(|file| read_one(file.as_ref())).collect::<Result<_>>()?)
+        Self::from_bodies(files.into_iter().map(|file| read_file(file.as_ref())).collect::<Result<_>>()?)
     }
 
     /// Reads modules as documents; they can use presets, and no files.
@@ -50,7 +50,7 @@ impl AdHocModules {
         let body = |(number, document): (usize, &Value)| {
             let name = format!("module-{}.json", number + 1);
             let text = (name.clone(), Arc::from(document.to_string()));
-            uses::read(&name, &text, &mut NoFiles).map(|(_, body)| body)
+            uses::read_module(&name, &text, &mut NoFiles).map(|(_, body)| body)
         };
         Self::from_bodies(documents.into_iter().enumerate().map(body).collect::<Result<_>>()?)
     }
@@ -62,10 +62,10 @@ impl AdHocModules {
             context = context.overlaid_by(&body.context);
         }
         let known_names = KnownNames { parameters: &context, others: Vec::new() };
-        let bodies: Vec<LooseBody> =
-            bodies.into_iter().map(|body| LooseBody::new(body, &known_names)).collect::<Result<_>>()?;
-        let part = |(number, loose): (usize, &LooseBody)| {
-            loose.body.module.map_context(move |all: &Vec<EvaluatedEntries>| &all[number])
+        let bodies: Vec<AdHocBody> =
+            bodies.into_iter().map(|body| AdHocBody::new(body, &known_names)).collect::<Result<_>>()?;
+        let part = |(number, module): (usize, &AdHocBody)| {
+            module.body.module.map_context(move |all: &Vec<EvaluatedEntries>| &all[number])
         };
         let module = merge_modules(bodies.iter().enumerate().map(part)).map_err(module_error)?;
         Ok(Self { bodies, module, context })
@@ -81,7 +81,7 @@ impl AdHocModules {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
-        super::described(&self.context, &self.module.sections_to_json(), &custom)
+        super::module_to_json(&self.context, &self.module.sections_to_json(), &custom)
     }
 
     /// The prompt that they make with these variables, in this order or the one that the last of them asks for.
@@ -89,8 +89,10 @@ impl AdHocModules {
     /// # Errors
     /// Code `validation` for a variable that is missing; those of templates, and of values that have the wrong shape.
     pub fn compile(&self, variables: &Map<String, Value>, order: Option<Order>) -> Result<CompiledPrompt> {
-        let last = self.bodies.last().map(|loose| loose.body.order).unwrap_or_default();
-        self.module.compile_in(order.unwrap_or(last), &self.given(variables)?).map_err(module_error)
+        let last = self.bodies.last().map(|module| module.body.order).unwrap_or_default();
+        self.module
+            .compile_in(order.unwrap_or(last), &self.evaluate_entries(variables)?)
+            .map_err(module_error)
     }
 
     /// The prompt that they make behind what `first` says, both with what they know of `context`.
@@ -100,10 +102,10 @@ impl AdHocModules {
     pub fn compile_behind(&self, first: &PromptModule<Value>, context: &Value) -> Result<CompiledPrompt> {
         let known = |name: &str| context.get(name).map(|value| (name.to_owned(), value.clone()));
         let variables = self.context.iter().filter_map(|parameter| known(&parameter.name)).collect();
-        let both = (context.clone(), self.given(&variables)?);
+        let both = (context.clone(), self.evaluate_entries(&variables)?);
         let first = first.map_context(|(context, _): &(Value, Vec<EvaluatedEntries>)| context);
         let own = self.module.map_context(|(_, given): &(Value, Vec<EvaluatedEntries>)| given);
-        let order = self.bodies.last().map(|loose| loose.body.order).unwrap_or_default();
+        let order = self.bodies.last().map(|module| module.body.order).unwrap_or_default();
         merge_modules([first, own]).and_then(|module| module.compile_in(order, &both)).map_err(module_error)
     }
 
@@ -112,10 +114,10 @@ impl AdHocModules {
     /// # Errors
     /// As [`AdHocModules::compile`].
     pub fn compile_flat(&self, variables: &Map<String, Value>) -> Result<CompiledPrompt> {
-        self.module.compile_flat(&self.given(variables)?).map_err(module_error)
+        self.module.compile_flat(&self.evaluate_entries(variables)?).map_err(module_error)
     }
 
-    fn given(&self, variables: &Map<String, Value>) -> Result<Vec<EvaluatedEntries>> {
+    fn evaluate_entries(&self, variables: &Map<String, Value>) -> Result<Vec<EvaluatedEntries>> {
         if let Some(unknown) = variables.keys().find(|name| self.context.get(name).is_none()) {
             let names = self.context.iter().map(|parameter| parameter.name.as_str());
             return Err(Error::new(Code::Validation, format!("the context has no `{unknown}`"))
@@ -129,21 +131,21 @@ impl AdHocModules {
                     all.insert(parameter.name.clone(), value.clone());
                 }
                 (None, None) if parameter.class == ParameterClass::Required => {
-                    return Err(missing(parameter));
+                    return Err(missing_variable(parameter));
                 }
                 (None, None) => {}
             }
         }
         let limits = Limits::default();
         let output = limits.output.unwrap_or(usize::MAX);
-        let work = |loose: &LooseBody| {
-            evaluate_body(&loose.body, &mut Loose { loose, variables: &all, limits: &limits }, output)
+        let work = |module: &AdHocBody| {
+            evaluate_body(&module.body, &mut AdHocWorld { module, variables: &all, limits: &limits }, output)
         };
         self.bodies.iter().map(work).collect()
     }
 }
 
-fn missing(parameter: &crate::definition::Parameter) -> Error {
+fn missing_variable(parameter: &crate::definition::Parameter) -> Error {
     let name = &parameter.name;
     let error = Error::new(Code::Validation, format!("required variable `{name}` is missing"))
         .with("missing", vec![name.as_str()])
@@ -154,7 +156,7 @@ fn missing(parameter: &crate::definition::Parameter) -> Error {
     }
 }
 
-fn read_one(path: &Path) -> Result<ModuleBody> {
+fn read_file(path: &Path) -> Result<ModuleBody> {
     let none = || {
         Error::new(Code::NotFound, format!("there is no file `{}`", path.display()))
             .with_hint("name module files: `.yaml`, `.json` or `.toml`")
@@ -164,18 +166,18 @@ fn read_one(path: &Path) -> Result<ModuleBody> {
     };
     let directory = directory.filter(|directory| !directory.as_os_str().is_empty());
     let directory = Directory::open(directory.unwrap_or(Path::new(".")))?.ok_or_else(none)?;
-    let mut files = Beside { directory: &directory, shown: path.parent().unwrap_or(Path::new("")) };
+    let mut files = SiblingFiles { directory: &directory, shown: path.parent().unwrap_or(Path::new("")) };
     let text = files.module_file(name)?.ok_or_else(none)?;
-    uses::read(name, &text, &mut files).map(|(_, body)| body)
+    uses::read_module(name, &text, &mut files).map(|(_, body)| body)
 }
 
 /// Files beneath the directory of one that the caller named.
-struct Beside<'d> {
+struct SiblingFiles<'d> {
     directory: &'d Directory,
     shown: &'d Path,
 }
 
-impl ModuleFiles for Beside<'_> {
+impl ModuleFiles for SiblingFiles<'_> {
     fn module_file(&mut self, name: &str) -> Result<Option<(String, Arc<str>)>> {
         let shown = self.shown.join(name).display().to_string();
         Ok(self.directory.read(name, LARGEST_DOCUMENT)?.map(|read| (shown, read.text)))
@@ -199,7 +201,7 @@ impl ModuleFiles for NoFiles {
     }
 }
 
-impl LooseBody {
+impl AdHocBody {
     fn new(body: ModuleBody, known_names: &KnownNames<'_>) -> Result<Self> {
         body.check_paths(known_names)?;
         let (options, limits) = (Arc::new(Options::default()), Limits::default());
@@ -209,7 +211,7 @@ impl LooseBody {
             let mut sources = MemorySources::new();
             sources.insert_source(&text.file, SourceText::new(text.engine, Arc::clone(&text.text)));
             let graph = analyze_graph(&text.file, &sources, &options, &limits)
-                .map_err(|error| placed(error, text))?;
+                .map_err(|error| error_in_file(error, text))?;
             for item in &graph.variables {
                 let (root, position) = (&*item.variable.path.root, item.variable.position);
                 if written.local.as_deref() != Some(root) && !known_names.has_name(root) {
@@ -218,7 +220,7 @@ impl LooseBody {
             }
             templates.push(
                 Template::compile(text.engine, &text.file, &text.text, &options, &limits)
-                    .map_err(|error| placed(error, text))?,
+                    .map_err(|error| error_in_file(error, text))?,
             );
         }
         Ok(Self { body, templates })
@@ -226,38 +228,38 @@ impl LooseBody {
 }
 
 /// An error of a template, told in its file.
-fn placed(error: hinagata_value::Error, text: &TemplateText) -> Error {
-    let ours = Error::from(error);
-    match ours.place().cloned() {
+fn error_in_file(error: hinagata_value::Error, text: &TemplateText) -> Error {
+    let engine_error = Error::from(error);
+    match engine_error.place().cloned() {
         Some(mut place) => {
             place.line += text.first_line - 1;
-            ours.with("line", place.line).at(place)
+            engine_error.with("line", place.line).at(place)
         }
-        None => ours,
+        None => engine_error,
     }
 }
 
 /// Variables alone.
-struct Loose<'p> {
-    loose: &'p LooseBody,
+struct AdHocWorld<'p> {
+    module: &'p AdHocBody,
     variables: &'p Map<String, Value>,
     limits: &'p Limits,
 }
 
-impl<'p> World<'p> for Loose<'p> {
+impl<'p> World<'p> for AdHocWorld<'p> {
     fn variable(&self, name: &str) -> Option<&'p Value> {
         self.variables.get(name)
     }
 
     fn template(&mut self, number: usize, local: Option<&Local<'p>>) -> Result<Text> {
         let (Some(template), Some(written)) =
-            (self.loose.templates.get(number), self.loose.body.templates.get(number))
+            (self.module.templates.get(number), self.module.body.templates.get(number))
         else {
             return Ok(Text::default());
         };
         let variables = WithLocal { variables: self.variables, local };
         let text = Render::new().with_limits(self.limits.clone()).render_text(template, &variables);
-        text.map(Text::from).map_err(|error| placed(error, &written.text))
+        text.map(Text::from).map_err(|error| error_in_file(error, &written.text))
     }
 
     fn is_strict(&self) -> bool {

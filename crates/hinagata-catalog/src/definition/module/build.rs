@@ -21,7 +21,7 @@ pub(crate) trait Values {
     fn value(&self, path: &PathUse) -> Result<Option<&Value>>;
 
     /// The value at a path that an element cannot do without.
-    fn needed(&self, path: &PathUse) -> Result<Option<&Value>>;
+    fn required_value(&self, path: &PathUse) -> Result<Option<&Value>>;
 
     /// Counts bytes that are made, so that a loop over much data cannot make more than a render may give.
     fn charge(&mut self, bytes: usize) -> Result<()>;
@@ -39,7 +39,7 @@ impl Values for NoValues {
         Err(Error::new(Code::Definition, "a path where everything is fixed").at(path.place.clone()))
     }
 
-    fn needed(&self, path: &PathUse) -> Result<Option<&Value>> {
+    fn required_value(&self, path: &PathUse) -> Result<Option<&Value>> {
         self.value(path)
     }
 
@@ -61,7 +61,7 @@ pub(crate) fn is_true(value: Option<&Value>) -> bool {
 }
 
 /// Adds what `body` says.
-pub(crate) fn build(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<()> {
+pub(crate) fn build_elements(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<()> {
     let before = all.len();
     add(body, values, all)?;
     values.charge(all[before..].iter().map(weight).sum())
@@ -92,7 +92,7 @@ fn add(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<(
 /// Adds the texts that `body` says; the grammar lets nothing else stand under a heading.
 pub(crate) fn build_texts(body: &BodySpec, values: &mut dyn Values, all: &mut Texts) -> Result<()> {
     let mut elements = Elements::new();
-    build(body, values, &mut elements)?;
+    build_elements(body, values, &mut elements)?;
     for yielded in elements {
         match yielded {
             Yielded::Text(text) => all.texts.push(text),
@@ -120,7 +120,7 @@ fn plain(value: &Value, path: &PathUse) -> Result<Text> {
         }
         Value::Bool(value) => Ok(Text::from(if *value { "true" } else { "false" })),
         Value::Null => Ok(Text::default()),
-        Value::Array(_) | Value::Object(_) => Err(wrong(path, "a text", value)),
+        Value::Array(_) | Value::Object(_) => Err(type_error(path, "a text", value)),
     }
 }
 
@@ -135,10 +135,10 @@ fn text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
 }
 
 /// A text that an element cannot do without: where missing values are errors, it has to be there.
-fn needed_text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
+fn required_text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
     match spec {
         TextSpec::Path(path) => {
-            values.needed(path)?.map_or_else(|| Ok(Text::default()), |value| plain(value, path))
+            values.required_value(path)?.map_or_else(|| Ok(Text::default()), |value| plain(value, path))
         }
         spec => text(spec, values),
     }
@@ -164,7 +164,7 @@ fn number(spec: Option<&NumberSpec>, values: &mut dyn Values) -> Result<Option<u
             None | Some(Value::Null) => Ok(None),
             Some(value) => match value.as_u64() {
                 Some(number) => Ok(Some(number)),
-                None => Err(wrong(path, "a whole number", value)),
+                None => Err(type_error(path, "a whole number", value)),
             },
         },
     }
@@ -218,7 +218,7 @@ fn attachments(spec: &AttachmentsSpec, values: &mut dyn Values) -> Result<Vec<At
             None | Some(Value::Null) => Ok(Vec::new()),
             Some(given) => {
                 let document = json!({"type": "text", "content": given});
-                let element = Element::from_json(&document).map_err(|error| misshapen(path, &error))?;
+                let element = Element::from_json(&document).map_err(|error| shape_error(path, &error))?;
                 match element {
                     Element::Text(element) => Ok(match element.content {
                         Content::Parts(parts) => parts,
@@ -232,7 +232,7 @@ fn attachments(spec: &AttachmentsSpec, values: &mut dyn Values) -> Result<Vec<At
 }
 
 fn material(spec: &MaterialSpec, values: &mut dyn Values) -> Result<Material> {
-    let (id, title) = (needed_text(&spec.id, values)?, needed_text(&spec.title, values)?);
+    let (id, title) = (required_text(&spec.id, values)?, required_text(&spec.title, values)?);
     let material = Material::new(id, title, content(&spec.content, &spec.attachments, values)?);
     Ok(match number(spec.usage.as_ref(), values)? {
         Some(usage) => material.with_usage(usage),
@@ -241,7 +241,7 @@ fn material(spec: &MaterialSpec, values: &mut dyn Values) -> Result<Material> {
 }
 
 fn chunk(spec: &ChunkSpec, values: &mut dyn Values) -> Result<Chunk> {
-    let part_of = needed_text(&spec.part_of, values)?;
+    let part_of = required_text(&spec.part_of, values)?;
     let mut chunk = Chunk::new(part_of, content(&spec.content, &spec.attachments, values)?);
     chunk.index = number(spec.index.as_ref(), values)?;
     chunk.total = number(spec.total.as_ref(), values)?;
@@ -258,19 +258,19 @@ fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
     let call_id = optional_text(spec.tool_call_id.as_ref(), values)?;
     let calls = tool_calls(spec.tool_calls.as_ref(), values)?;
     if !calls.is_empty() && role != Role::Assistant {
-        return Err(misplaced(spec, role, "toolCalls", "only the assistant calls tools"));
+        return Err(role_error(spec, role, "toolCalls", "only the assistant calls tools"));
     }
     if matches!(spec.tool_call_id, Some(TextSpec::Path(_))) && call_id.is_some() && role != Role::Tool {
-        return Err(misplaced(spec, role, "toolCallId", "only a tool answers a call"));
+        return Err(role_error(spec, role, "toolCallId", "only a tool answers a call"));
     }
     let mut message = match role {
         Role::System => Message::system(content),
         Role::User => Message::user(content),
         Role::Assistant => Message::assistant_with_calls(content, calls),
         Role::Tool => {
-            let Some(call_id) = call_id else { return Err(no_call_id(&spec.place)) };
+            let Some(call_id) = call_id else { return Err(missing_call_id(&spec.place)) };
             let Content::Text(answer) = content else {
-                return Err(misplaced(spec, role, "attachments", "a tool answers with text alone"));
+                return Err(role_error(spec, role, "attachments", "a tool answers with text alone"));
             };
             Message::tool(call_id, name.clone().unwrap_or_default(), ToolValue::Text(answer))
         }
@@ -283,14 +283,14 @@ fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
 }
 
 /// What a message of this role cannot have; it would be lost.
-fn misplaced(spec: &MessageSpec, role: Role, key: &str, hint: &str) -> Error {
+fn role_error(spec: &MessageSpec, role: Role, key: &str, hint: &str) -> Error {
     Error::new(Code::RenderRuntime, format!("a message of role {role} cannot have `{key}`"))
         .with_reason(Reason::Runtime)
         .with_hint(hint)
         .at(spec.place.clone())
 }
 
-fn no_call_id(place: &Place) -> Error {
+fn missing_call_id(place: &Place) -> Error {
     Error::new(Code::RenderRuntime, "a message of a tool does not say which call it answers")
         .with_reason(Reason::Runtime)
         .with_hint("add `toolCallId` to the message")
@@ -330,13 +330,13 @@ fn tool_calls(path: Option<&PathUse>, values: &mut dyn Values) -> Result<Vec<hin
         Some(calls) => calls,
     };
     let document = json!({"type": "message", "role": "assistant", "content": "", "toolCalls": calls});
-    match Element::from_json(&document).map_err(|error| misshapen(path, &error))? {
+    match Element::from_json(&document).map_err(|error| shape_error(path, &error))? {
         Element::Message(Message { said: Said::Assistant(_, calls), .. }) => Ok(calls),
         _ => Ok(Vec::new()),
     }
 }
 
-fn wrong(path: &PathUse, wanted: &str, value: &Value) -> Error {
+fn type_error(path: &PathUse, wanted: &str, value: &Value) -> Error {
     let found = match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -352,16 +352,16 @@ fn wrong(path: &PathUse, wanted: &str, value: &Value) -> Error {
 }
 
 /// The error of a value that should be a list and is none.
-pub(crate) fn no_list(path: &PathUse, value: &Value) -> Error {
-    wrong(path, "a list", value)
+pub(crate) fn list_expected(path: &PathUse, value: &Value) -> Error {
+    type_error(path, "a list", value)
 }
 
 /// The error of a value that should be a whole number and is none.
-pub(crate) fn no_number(path: &PathUse, value: &Value) -> Error {
-    wrong(path, "a whole number", value)
+pub(crate) fn number_expected(path: &PathUse, value: &Value) -> Error {
+    type_error(path, "a whole number", value)
 }
 
-fn misshapen(path: &PathUse, error: &hinagata_module::Error) -> Error {
+fn shape_error(path: &PathUse, error: &hinagata_module::Error) -> Error {
     Error::new(
         Code::RenderRuntime,
         format!("`{}` does not have the shape that is needed: {error}", path.path),

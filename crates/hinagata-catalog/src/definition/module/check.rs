@@ -33,19 +33,19 @@ impl KnownNames<'_> {
     }
 }
 
-pub(super) fn paths(paths: &[PathUse], known_names: &KnownNames<'_>) -> Result<()> {
-    let wrong: Vec<(&PathUse, String)> = paths
+pub(super) fn check_paths(paths: &[PathUse], known_names: &KnownNames<'_>) -> Result<()> {
+    let problems: Vec<(&PathUse, String)> = paths
         .iter()
         .filter(|used| !used.local)
         .filter_map(|used| Some((used, problem(used, known_names)?)))
         .collect();
-    let Some((first, message)) = wrong.first() else { return Ok(()) };
-    let message = match wrong.len() {
+    let Some((first, message)) = problems.first() else { return Ok(()) };
+    let message = match problems.len() {
         1 => message.clone(),
         2 => format!("{message}, and 1 more problem"),
         count => format!("{message}, and {} more problems", count - 1),
     };
-    let list: Vec<Value> = wrong
+    let list: Vec<Value> = problems
         .iter()
         .map(|(used, message)| {
             json!({"path": used.path.as_str(), "message": message, "file": used.place.file,

@@ -427,7 +427,7 @@ impl Reader<'_, '_> {
     /// The entry of something that always says the same.
     fn fixed(&mut self, field: &str, node: &Node, spec: &DynamicSpec) -> Option<Entry<EvaluatedEntries>> {
         let mut all = Elements::new();
-        if let Err(error) = build::build(&spec.body, &mut NoValues, &mut all) {
+        if let Err(error) = build::build_elements(&spec.body, &mut NoValues, &mut all) {
             self.fields.problem_with_hint(field, node, error.message(), error.hint().unwrap_or_default());
             return None;
         }

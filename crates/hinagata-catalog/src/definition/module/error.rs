@@ -10,8 +10,8 @@ pub fn module_error(error: hinagata_module::Error) -> Error {
     let problem =
         |problem: &hinagata_module::Problem| json!({"path": problem.path, "message": problem.message});
     let problems: Vec<Value> = error.problems().iter().map(problem).collect();
-    let ours = Error::definition(Reason::Module, error.to_string()).with("problems", problems);
-    let Some(first) = error.problems().first() else { return ours };
-    let ours = ours.with_near(first.near.clone());
-    first.hint.iter().fold(ours, |ours, hint| ours.with_hint(hint.clone()))
+    let engine_error = Error::definition(Reason::Module, error.to_string()).with("problems", problems);
+    let Some(first) = error.problems().first() else { return engine_error };
+    let engine_error = engine_error.with_near(first.near.clone());
+    first.hint.iter().fold(engine_error, |engine_error, hint| engine_error.with_hint(hint.clone()))
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::{
     EvaluatedEntries, ModuleBody,
-    build::{Values, build, build_texts, is_true, no_list, no_number},
+    build::{Values, build_elements, build_texts, is_true, list_expected, number_expected},
     spec::{BodySpec, Bound, DynamicSpec, Each, PathUse},
 };
 
@@ -38,7 +38,7 @@ pub fn evaluate_body<'p>(
     let mut given = EvaluatedEntries::default();
     for spec in &body.entries {
         let mut all = Elements::new();
-        worker.entry(spec, &mut |body, values| build(body, values, &mut all))?;
+        worker.entry(spec, &mut |body, values| build_elements(body, values, &mut all))?;
         given.elements.push(all);
     }
     for spec in &body.texts {
@@ -59,13 +59,13 @@ struct Worker<'w, 'p> {
 }
 
 /// Adds what an entry says to what is collected.
-type Say<'s> = dyn FnMut(&BodySpec, &mut dyn Values) -> Result<()> + 's;
+type AddBody<'s> = dyn FnMut(&BodySpec, &mut dyn Values) -> Result<()> + 's;
 
 impl<'p> Worker<'_, 'p> {
-    fn entry(&mut self, spec: &DynamicSpec, say: &mut Say<'_>) -> Result<()> {
-        let said = self.holds(spec) && self.say(spec, say)?;
+    fn entry(&mut self, spec: &DynamicSpec, add_body: &mut AddBody<'_>) -> Result<()> {
+        let added = self.holds(spec) && self.add_items(spec, add_body)?;
         match &spec.otherwise {
-            Some(other) if !said => self.entry(other, say),
+            Some(other) if !added => self.entry(other, add_body),
             _ => Ok(()),
         }
     }
@@ -75,9 +75,9 @@ impl<'p> Worker<'_, 'p> {
     }
 
     /// Says what an entry says once, or for each item; whether there was something to say it for.
-    fn say(&mut self, spec: &DynamicSpec, say: &mut Say<'_>) -> Result<bool> {
+    fn add_items(&mut self, spec: &DynamicSpec, add_body: &mut AddBody<'_>) -> Result<bool> {
         let Some(each) = &spec.each else {
-            say(&spec.body, self)?;
+            add_body(&spec.body, self)?;
             return Ok(true);
         };
         let mut any = false;
@@ -85,7 +85,7 @@ impl<'p> Worker<'_, 'p> {
             self.local = Some((Arc::clone(&each.name), item));
             if each.filter.as_ref().is_none_or(|filter| is_true(self.at(filter))) {
                 any = true;
-                say(&spec.body, self)?;
+                add_body(&spec.body, self)?;
             }
         }
         self.local = None;
@@ -94,10 +94,10 @@ impl<'p> Worker<'_, 'p> {
 
     /// The items of a loop, as far as its slice goes.
     fn items(&self, each: &Each) -> Result<&'p [Value]> {
-        let items = match self.found(&each.list)? {
+        let items = match self.lookup(&each.list)? {
             None | Some(Value::Null) => return Ok(&[]),
             Some(Value::Array(items)) => items,
-            Some(other) => return Err(no_list(&each.list, other)),
+            Some(other) => return Err(list_expected(&each.list, other)),
         };
         let start = self.bound(each.start.as_ref())?.unwrap_or(0).min(items.len());
         let end = self.bound(each.end.as_ref())?.unwrap_or(items.len()).min(items.len());
@@ -110,7 +110,7 @@ impl<'p> Worker<'_, 'p> {
             Some(Bound::Number(number)) => *number,
             Some(Bound::Path(path)) => match self.at(path) {
                 None | Some(Value::Null) => return Ok(None),
-                Some(value) => value.as_u64().ok_or_else(|| no_number(path, value))?,
+                Some(value) => value.as_u64().ok_or_else(|| number_expected(path, value))?,
             },
         };
         Ok(Some(usize::try_from(number).unwrap_or(usize::MAX)))
@@ -126,7 +126,7 @@ impl<'p> Worker<'_, 'p> {
     }
 
     /// The value at a path; where missing variables are errors, one that has to be there.
-    fn found(&self, used: &PathUse) -> Result<Option<&'p Value>> {
+    fn lookup(&self, used: &PathUse) -> Result<Option<&'p Value>> {
         let found = self.at(used);
         if found.is_none() && self.world.is_strict() {
             let message = format!("`{}` is not there", used.path);
@@ -147,11 +147,11 @@ impl Values for Worker<'_, '_> {
 
     fn value(&self, path: &PathUse) -> Result<Option<&Value>> {
         // What an item of a list lacks is left out; what the context lacks may be an error.
-        if path.local { Ok(self.at(path)) } else { self.found(path) }
+        if path.local { Ok(self.at(path)) } else { self.lookup(path) }
     }
 
-    fn needed(&self, path: &PathUse) -> Result<Option<&Value>> {
-        self.found(path)
+    fn required_value(&self, path: &PathUse) -> Result<Option<&Value>> {
+        self.lookup(path)
     }
 
     fn charge(&mut self, bytes: usize) -> Result<()> {

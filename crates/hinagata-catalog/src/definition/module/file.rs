@@ -44,7 +44,7 @@ pub(super) struct ModuleFile {
 }
 
 /// The data of a file, by the end of its name.
-pub(super) fn parse(file: &str, text: &str) -> Result<Node> {
+pub(super) fn parse_module_file(file: &str, text: &str) -> Result<Node> {
     if file.ends_with(".json") {
         return json::parse(file, text);
     }
@@ -70,7 +70,7 @@ pub(super) fn uses_of(file: &str, text: &str, node: &Node) -> Result<Vec<(String
 }
 
 /// Reads `text`, the content of `file`; `declared` are sections that modules declare which it uses.
-pub(super) fn read(
+pub(super) fn read_module_file(
     file: &str,
     text: &str,
     node: &Node,
@@ -95,7 +95,7 @@ pub(super) fn read(
         match key.as_str() {
             "module" => found.draft.name = fields.optional_string(key, value),
             "sections" | "uses" => {}
-            "context" => found.context = declarations::variables(&mut fields, key, value),
+            "context" => found.context = declarations::read_parameters(&mut fields, key, value),
             "custom_sections" => {
                 found.custom = custom_sections(&mut fields, value);
                 found.custom_place = Some(fields.place(value));

@@ -35,7 +35,7 @@ pub use preset::{PRESETS, preset};
 use spec::DynamicSpec;
 pub use spec::PathUse;
 pub(crate) use uses::ModuleFiles;
-pub(super) use uses::read;
+pub(super) use uses::read_module;
 
 /// What the dynamic entries of a module gave in one render, by their numbers.
 #[derive(Clone, Debug, Default)]
@@ -79,7 +79,7 @@ impl ModuleBody {
     #[must_use]
     pub fn to_json(&self) -> Value {
         let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
-        described(&self.context, &self.module.sections_to_json(), &custom)
+        module_to_json(&self.context, &self.module.sections_to_json(), &custom)
     }
 
     /// The sections that it has something in, those of the modules that it uses included.
@@ -98,12 +98,12 @@ impl ModuleBody {
     /// # Errors
     /// Code `definition`, with the place of the first path that leads nowhere and a list of all.
     pub fn check_paths(&self, known_names: &KnownNames<'_>) -> Result<()> {
-        check::paths(&self.paths, known_names)
+        check::check_paths(&self.paths, known_names)
     }
 }
 
 /// Declarations and sections, as a module file has them.
-fn described(context: &Parameters, sections: &Map<String, Value>, custom: &[&CustomSection]) -> Value {
+fn module_to_json(context: &Parameters, sections: &Map<String, Value>, custom: &[&CustomSection]) -> Value {
     let declaration = |parameter: &super::Parameter| {
         let mut fields = Map::new();
         fields.insert("type".to_owned(), parameter.kind.name().into());

@@ -27,7 +27,7 @@ pub(crate) trait ModuleFiles {
 }
 
 /// Reads the module file called `name`, `text`, and everything that it uses.
-pub(in crate::definition) fn read(
+pub(in crate::definition) fn read_module(
     name: &str,
     text: &(String, Arc<str>),
     files: &mut dyn ModuleFiles,
@@ -35,7 +35,7 @@ pub(in crate::definition) fn read(
     let mut loading = Loading {
         files,
         open: Vec::new(),
-        done: Vec::new(),
+        loaded: Vec::new(),
         merged: Vec::new(),
         custom: Vec::new(),
         shared: Collected::default(),
@@ -51,7 +51,7 @@ struct Loading<'l> {
     /// The files that are being read, from the first to the innermost.
     open: Vec<String>,
     /// The files that were read.
-    done: Vec<String>,
+    loaded: Vec<String>,
     /// In the order in which they are merged.
     merged: Vec<ModuleFile>,
     custom: Vec<CustomSection>,
@@ -70,22 +70,22 @@ impl Loading<'_> {
             let way: Vec<&str> = self.open.iter().map(String::as_str).chain([name]).collect();
             let message = format!("modules use each other in a circle: {}", way.join(" -> "));
             let error = Error::definition(Reason::UsesCycle, message).with("chain", way);
-            return Err(at(error.with_hint("remove one of these uses"), used_at));
+            return Err(with_place(error.with_hint("remove one of these uses"), used_at));
         }
-        if self.done.len() + self.open.len() >= MOST_FILES {
+        if self.loaded.len() + self.open.len() >= MOST_FILES {
             let message = format!("the module consists of more than {MOST_FILES} files");
-            return Err(at(Error::definition(Reason::UsesCount, message), used_at));
+            return Err(with_place(Error::definition(Reason::UsesCount, message), used_at));
         }
-        let node = file::parse(shown, text)?;
+        let node = file::parse_module_file(shown, text)?;
         self.open.push(name.to_owned());
         // The names alone are needed first: sections of this file may be declared by one that it uses.
         let used = file::uses_of(shown, text, &node)?;
         for (used, place) in &used {
             self.load_used(name, used, place)?;
         }
-        let mut found = file::read(shown, text, &node, &self.custom, &mut self.shared)?;
+        let mut found = file::read_module_file(shown, text, &node, &self.custom, &mut self.shared)?;
         self.open.pop();
-        self.done.push(name.to_owned());
+        self.loaded.push(name.to_owned());
         self.custom.extend(found.custom.iter().cloned());
         let draft = std::mem::take(&mut found.draft);
         let order = found.order;
@@ -97,13 +97,13 @@ impl Loading<'_> {
         if let Some(preset) = used.strip_prefix("preset:") {
             return self.load_preset(used, preset, place);
         }
-        let Some(name) = joined(from, used) else {
+        let Some(name) = resolve_path(from, used) else {
             let message = format!("`{used}` leads out of the directory of the prompt");
             return Err(Error::definition(Reason::UsesOutside, message)
                 .with_hint("keep the files of a module beside its prompt")
                 .at(place.clone()));
         };
-        if self.done.contains(&name) {
+        if self.loaded.contains(&name) {
             return Ok(());
         }
         match self.files.module_file(&name)? {
@@ -116,7 +116,7 @@ impl Loading<'_> {
     }
 
     fn load_preset(&mut self, used: &str, name: &str, place: &Place) -> Result<()> {
-        if self.done.iter().any(|done| done == used) {
+        if self.loaded.iter().any(|loaded| loaded == used) {
             return Ok(());
         }
         // A file that stands in the place of a preset can use what it stands for.
@@ -160,7 +160,8 @@ impl Loading<'_> {
             body.context = body.context.overlaid_by(&found.context);
             modules.push(found.module);
         }
-        body.module = merge_modules(modules).map_err(|error| at(module_error(error), place.as_ref()))?;
+        body.module =
+            merge_modules(modules).map_err(|error| with_place(module_error(error), place.as_ref()))?;
         Ok(body)
     }
 }
@@ -177,12 +178,12 @@ pub(super) fn refuse_clashes(below: &Parameters, above: &Parameters) -> Result<(
         let error = Error::definition(Reason::ContextClash, message)
             .with("name", parameter.name.as_str())
             .with_hint("give it the same type, or another name");
-        return Err(at(error, parameter.place.as_ref()));
+        return Err(with_place(error, parameter.place.as_ref()));
     }
     Ok(())
 }
 
-fn at(error: Error, place: Option<&Place>) -> Error {
+fn with_place(error: Error, place: Option<&Place>) -> Error {
     match place {
         Some(place) => error.at(place.clone()),
         None => error,
@@ -195,7 +196,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// The file that `used` means in the file `from`; `None` when it leads out.
-fn joined(from: &str, used: &str) -> Option<String> {
+fn resolve_path(from: &str, used: &str) -> Option<String> {
     let directory = from.rsplit_once('/').map_or("", |(directory, _)| directory);
     let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();
     for part in used.split('/') {

@@ -9,8 +9,8 @@
 
 use std::collections::BTreeMap;
 
-use hinagata_document::{Reason, 
-    Cursor, Error, LineColumn, Node, Place, Result,
+use hinagata_document::{
+    Cursor, Error, LineColumn, Node, Place, Reason, Result,
     python::{
         literal,
         tokens::{self, Kind, Line, Token},
@@ -34,14 +34,11 @@ pub(crate) struct Module {
 }
 
 /// Reads `text`, the content of `file`.
-pub(crate) fn read(file: &str, text: &str) -> Result<Module> {
+pub(crate) fn read_python(file: &str, text: &str) -> Result<Module> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = tokens::split_lines(text).map_err(|problem| {
-        Error::definition(Reason::Syntax, format!("not valid Python: {}", problem.message)).at(Place::in_text(
-            file,
-            text,
-            problem.offset,
-        ))
+        Error::definition(Reason::Syntax, format!("not valid Python: {}", problem.message))
+            .at(Place::in_text(file, text, problem.offset))
     })?;
     let mut module = Module::default();
     let cursor = &mut Cursor::new(text);
@@ -101,7 +98,9 @@ impl Module {
                 self.computed.remove(constant);
                 self.constants.insert(constant, node);
             }
-            Err(literal::LiteralError::Computed(offset)) => self.compute(constant, cursor.line_column_at(offset)),
+            Err(literal::LiteralError::Computed(offset)) => {
+                self.compute(constant, cursor.line_column_at(offset))
+            }
             Err(literal::LiteralError::Invalid(message, offset)) => {
                 return Err(
                     Error::definition(Reason::Syntax, format!("{message} in `{constant}`")).at(place(offset))

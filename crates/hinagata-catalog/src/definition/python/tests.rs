@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::*;
 
 fn module(text: &str) -> Module {
-    read("prompt.py", text).expect("is Python")
+    read_python("prompt.py", text).expect("is Python")
 }
 
 fn metadata(text: &str) -> Value {
@@ -146,7 +146,7 @@ fn broken_files_are_errors_with_their_place() {
         ("TEMPLATE = '\\xZZ'\n", 1, 12),
     ];
     for (text, line, column) in cases {
-        let error = read("prompt.py", text).expect_err(text);
+        let error = read_python("prompt.py", text).expect_err(text);
         let place = error.place().expect("has a place");
         assert_eq!((place.line, place.column), (line, column), "{text}: {error:?}");
         assert_eq!(error.reason(), Some(Reason::Syntax));
@@ -157,16 +157,16 @@ fn broken_files_are_errors_with_their_place() {
 fn depth_is_bounded_and_costs_no_stack() {
     for text in ["(", "[", "{'a':", "-", "not ", "a.", "f'{"] {
         let deep = format!("METADATA = {}", text.repeat(200_000 / text.len()));
-        let _ = read("prompt.py", &deep);
+        let _ = read_python("prompt.py", &deep);
     }
     let closed = format!("METADATA = {}{}", "[".repeat(100_000), "]".repeat(100_000));
-    assert!(read("prompt.py", &closed).is_err());
+    assert!(read_python("prompt.py", &closed).is_err());
 }
 
 proptest! {
     #[test]
     fn no_text_panics(text in "(METADATA|TEMPLATE|def |async |pre_render|[ =:;\\[\\]{}()'\"\\\\\n\rfrbx0-9a-zé灯#.,*+-]){0,60}") {
-        let _ = read("prompt.py", &text);
+        let _ = read_python("prompt.py", &text);
     }
 
     #[test]
