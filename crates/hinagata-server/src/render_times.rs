@@ -4,12 +4,9 @@
 //! every prompt first runs on a blocking thread. It moves to the worker thread after a fast render, and back for a
 //! while after a slow one.
 
-use std::{
-    collections::HashMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use arc_swap::ArcSwap;
+use hinagata_value::BoundedCache;
 
 /// The longest render after which a prompt may run inline.
 const INLINE_MAX: Duration = Duration::from_millis(1);
@@ -59,8 +56,14 @@ fn thread_cpu_time() -> Duration {
 }
 
 /// Where prompts run, by the names that callers used.
-#[derive(Debug, Default)]
-pub(crate) struct RenderTimes(ArcSwap<HashMap<Box<str>, RenderTime>>);
+#[derive(Debug)]
+pub(crate) struct RenderTimes(BoundedCache<Box<str>, RenderTime>);
+
+impl Default for RenderTimes {
+    fn default() -> Self {
+        Self(BoundedCache::new(CAPACITY))
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RenderTime {
@@ -72,7 +75,7 @@ enum RenderTime {
 impl RenderTimes {
     /// Whether `prompt` may run inline.
     pub(crate) fn is_quick(&self, prompt: &str) -> bool {
-        self.0.load().get(prompt) == Some(&RenderTime::Inline)
+        self.0.get(prompt) == Some(RenderTime::Inline)
     }
 
     /// Records the time of an inline render.
@@ -84,25 +87,18 @@ impl RenderTimes {
 
     /// Records the time of a render on a blocking thread.
     pub(crate) fn record_on_worker(&self, prompt: &str, time: Duration) {
-        let may = match self.0.load().get(prompt) {
+        let may = match self.0.get(prompt) {
             None => true,
             Some(RenderTime::Inline) => false,
-            Some(RenderTime::OnWorkerUntil(until)) => Instant::now() >= *until,
+            Some(RenderTime::OnWorkerUntil(until)) => Instant::now() >= until,
         };
         if may && time <= INLINE_MAX {
             self.remember(prompt, RenderTime::Inline);
         }
     }
 
-    fn remember(&self, prompt: &str, pace: RenderTime) {
-        self.0.rcu(|known| {
-            let mut known = HashMap::clone(known);
-            if known.len() >= CAPACITY {
-                known.clear();
-            }
-            known.insert(prompt.into(), pace);
-            known
-        });
+    fn remember(&self, prompt: &str, render_time: RenderTime) {
+        self.0.insert(prompt.into(), render_time);
     }
 }
 
@@ -154,6 +150,6 @@ mod tests {
         for number in 0..=CAPACITY {
             render_times.record_on_worker(&number.to_string(), Duration::ZERO);
         }
-        assert!(render_times.0.load().len() <= CAPACITY);
+        assert_eq!(render_times.0.len(), CAPACITY);
     }
 }
