@@ -1,17 +1,17 @@
-//! What a template says, as a tree.
+//! The syntax tree of a template.
 //!
-//! The tree owns its text and every node knows its [`Span`]. Two properties hold for every tree that
-//! the parser returns, so that walking, compiling and dropping it may recurse:
+//! The tree owns its text and every node has a [`Span`]. Two properties hold for every tree that the parser
+//! returns, so that code that walks, compiles or drops it may recurse:
 //!
-//! * What an author writes one after the other lies side by side: `elif` arms, operators of one
-//!   precedence (`a + b - c`, `a ~ b`, `a and b`), and everything that follows an operand
-//!   (`x.a[0](1)|f is t`) are lists. Length never becomes depth.
-//! * What an author writes inside each other is bounded by the limit `nesting`: blocks inside blocks,
-//!   and nodes inside nodes of one expression.
+//! * Sequences are lists, not nested nodes: `elif` arms, operators of one precedence (`a + b - c`, `a ~ b`,
+//!   `a and b`), and everything that follows an operand (`x.a[0](1)|f is t`). The length of a template
+//!   never adds depth to its tree.
+//! * Nesting is bounded by the limit `nesting`: blocks inside blocks, and nodes inside nodes of one
+//!   expression.
 
 mod children;
 
-/// Where a node stands in its source.
+/// The bytes and the line of a node in its source.
 ///
 /// `line` is the line that Jinja2 attributes to the node, which is not always the line of `start`:
 /// `{{ a`⏎`.b }}` is an expression of line 2, because the last `.` decides.
@@ -28,23 +28,23 @@ pub struct Span {
 /// One template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Template {
-    /// The statements, in source order.
+    /// The statements in source order.
     pub body: Vec<Stmt>,
 }
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it does.
+    /// The kind of statement.
     pub kind: StmtKind,
-    /// The whole tag, from its name on; a block statement ends with the tag that closes it.
+    /// The whole tag, starting at its name. A block statement ends with its closing tag.
     pub span: Span,
 }
 
-/// What a statement does.
+/// The kind of a [`Stmt`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
-    /// Text between tags, whitespace control applied and newlines made `\n`. Never empty.
+    /// Text between tags, after whitespace control, with `\n` for every newline. Never empty.
     Text(Box<str>),
     /// `{{ value }}`, or one value of `{% print a, b %}`. Its line is the line of the expression.
     Print(Expr),
@@ -88,7 +88,7 @@ pub enum StmtKind {
     Message(Box<Message>),
 }
 
-/// The arms of an `if`: the first whose test holds runs.
+/// The arms of an `if`; the first whose condition is true runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct If {
     /// The `if` and every `elif`; never empty.
@@ -102,7 +102,7 @@ pub struct If {
 pub struct Arm {
     /// The condition.
     pub test: Expr,
-    /// What runs when it holds.
+    /// The statements that run when the condition is true.
     pub body: Vec<Stmt>,
     /// The tag; the line of an `elif` is that of its condition.
     pub span: Span,
@@ -111,46 +111,46 @@ pub struct Arm {
 /// A loop.
 #[derive(Clone, Debug, PartialEq)]
 pub struct For {
-    /// What each item is bound to. Names only: no namespace attributes.
+    /// The target that each item is bound to. Names only: no namespace attributes.
     pub target: Target,
-    /// What is iterated.
+    /// The iterated value.
     pub iter: Expr,
-    /// The `if` behind it: items for which it does not hold are skipped.
+    /// The condition after `if`: items for which it is false are skipped.
     pub filter: Option<Expr>,
     /// Whether `loop(items)` may run the body again for other items.
     pub recursive: bool,
-    /// What runs for each item.
+    /// The statements that run for each item.
     pub body: Vec<Stmt>,
-    /// What runs when there was no item, empty when there is no `else`.
+    /// The body of `else`, which runs when there was no item; empty without an `else`.
     pub otherwise: Vec<Stmt>,
 }
 
 /// An assignment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Set {
-    /// What is assigned.
+    /// The target of the assignment.
     pub target: Target,
     /// The value.
     pub value: Expr,
 }
 
-/// An assignment of what a body prints.
+/// An assignment of the output of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SetBlock {
-    /// What is assigned.
+    /// The target of the assignment.
     pub target: Target,
-    /// The filters the text goes through, first to last.
+    /// The filters that are applied to the text, first to last.
     pub filters: Vec<FilterCall>,
-    /// What prints the text.
+    /// The statements that print the text.
     pub body: Vec<Stmt>,
 }
 
-/// Names that hold inside a body only. The values are evaluated in the scope outside.
+/// Names that are bound inside a body only. The values are evaluated in the outer scope.
 #[derive(Clone, Debug, PartialEq)]
 pub struct With {
     /// The names and their values, in source order; may be empty.
     pub bindings: Vec<(Target, Expr)>,
-    /// Where they hold.
+    /// The body that sees them.
     pub body: Vec<Stmt>,
 }
 
@@ -179,9 +179,9 @@ pub struct Param {
 pub struct CallBlock {
     /// The parameters of the body.
     pub params: Vec<Param>,
-    /// What is called.
+    /// The called expression.
     pub callee: Expr,
-    /// The arguments it is called with.
+    /// The arguments of the call.
     pub args: CallArgs,
     /// The call itself.
     pub call_span: Span,
@@ -189,12 +189,12 @@ pub struct CallBlock {
     pub body: Vec<Stmt>,
 }
 
-/// A body whose text goes through filters.
+/// A body whose text is filtered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterBlock {
     /// The filters, first to last; never empty.
     pub filters: Vec<FilterCall>,
-    /// What prints the text.
+    /// The statements that print the text.
     pub body: Vec<Stmt>,
 }
 
@@ -205,18 +205,18 @@ pub struct Block {
     pub name: Ident,
     /// Whether it sees the local names around it.
     pub scoped: bool,
-    /// Whether a child must replace it; the body is whitespace then.
+    /// Whether a child template must replace it. The body is then whitespace only.
     pub required: bool,
     /// Its body.
     pub body: Vec<Stmt>,
 }
 
-/// The text of another template.
+/// An `include`: the output of another template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Include {
-    /// The name of the template, or a list of which the first that exists is taken.
+    /// The name of the template, or a list of names, of which the first existing template is used.
     pub template: Expr,
-    /// Whether a template that does not exist is not an error.
+    /// Whether a missing template is ignored.
     pub ignore_missing: bool,
     /// Whether the template sees the current names (the default).
     pub with_context: bool,
@@ -227,7 +227,7 @@ pub struct Include {
 pub struct Import {
     /// The name of the template.
     pub template: Expr,
-    /// What the object is bound to.
+    /// The name that the object is bound to.
     pub name: Ident,
     /// Whether the template sees the current names (not the default).
     pub with_context: bool,
@@ -249,23 +249,23 @@ pub struct FromImport {
 pub struct ImportName {
     /// The name in the other template; does not start with `_`.
     pub name: Ident,
-    /// What it is bound to here, if that is another name.
+    /// The name that it is bound to in this template, if different.
     pub alias: Option<Ident>,
 }
 
-/// A body with escaping switched.
+/// A body with its own setting for HTML escaping.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AutoEscape {
     /// Whether to escape.
     pub enabled: Expr,
-    /// Where it holds.
+    /// The body that the setting applies to.
     pub body: Vec<Stmt>,
 }
 
-/// A body that is one message of a conversation.
+/// A body whose output is one message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who speaks.
+    /// The role of the message.
     pub role: Expr,
     /// The message.
     pub body: Vec<Stmt>,
@@ -280,7 +280,7 @@ pub struct Ident {
     pub span: Span,
 }
 
-/// What a value is assigned to.
+/// The target of an assignment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
     /// The form.
@@ -323,23 +323,23 @@ pub enum ExprKind {
     Name(Box<str>),
     /// `[a, b]`.
     List(Vec<Expr>),
-    /// `(a, b)`, or `a, b` where the parentheses may be left out.
+    /// `(a, b)`, or `a, b` where the parentheses are optional.
     Tuple(Vec<Expr>),
     /// `{a: b}`, keys may repeat.
     Dict(Vec<(Expr, Expr)>),
-    /// An operand and what follows it: `x.a[0](1)|f is t`.
+    /// An operand and the operations after it: `x.a[0](1)|f is t`.
     Postfix(Box<Postfix>),
     /// `-a`, `+a`, `not a`.
     Unary(UnaryOp, Box<Expr>),
     /// Arithmetic of one precedence: `a + b - c`, `a * b / c` or `a ** b ** c`.
     Binary(Box<Binary>),
-    /// `a ~ b ~ c`; two operands at least.
+    /// `a ~ b ~ c`; at least two operands.
     Concat(Vec<Expr>),
     /// `a < b <= c`, `a in b`.
     Compare(Box<Compare>),
-    /// `a and b and c`; two operands at least.
+    /// `a and b and c`; at least two operands.
     And(Vec<Expr>),
-    /// `a or b or c`; two operands at least.
+    /// `a or b or c`; at least two operands.
     Or(Vec<Expr>),
     /// `a if b else c`.
     Conditional(Box<Conditional>),
@@ -356,7 +356,7 @@ pub enum Const {
     Int(i128),
     /// An integer beyond 128 bits, as written without underscores.
     HugeInt(Box<str>),
-    /// A float; too large a literal is infinite.
+    /// A float; a literal that is too large becomes infinity.
     Float(f64),
     /// A string, escapes resolved and adjacent literals joined.
     Str(Box<str>),
@@ -371,7 +371,7 @@ pub struct Postfix {
     pub ops: Vec<PostfixStep>,
 }
 
-/// One operation behind an operand.
+/// One operation after an operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PostfixStep {
     /// The operation.
@@ -404,11 +404,11 @@ pub struct Slice {
     pub start: Option<Expr>,
     /// The index after the last.
     pub stop: Option<Expr>,
-    /// The distance.
+    /// The step between two indexes.
     pub step: Option<Expr>,
 }
 
-/// A filter and its arguments beside the value.
+/// A filter and its arguments, without the filtered value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterCall {
     /// Its name, with dots if it has any.
@@ -419,7 +419,7 @@ pub struct FilterCall {
     pub span: Span,
 }
 
-/// A test and its arguments beside the value.
+/// A test and its arguments, without the tested value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestCall {
     /// Its name, with dots if it has any.
@@ -470,11 +470,11 @@ pub enum UnaryOp {
 pub struct Binary {
     /// The first operand.
     pub first: Expr,
-    /// The operators and the operands behind them; never empty.
+    /// The operators, each with its right operand; never empty.
     pub rest: Vec<BinaryStep>,
 }
 
-/// An operator and the operand behind it.
+/// An operator and its right operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BinaryStep {
     /// The operator.
@@ -513,7 +513,7 @@ pub struct Compare {
     pub rest: Vec<CompareStep>,
 }
 
-/// A comparison operator and the operand behind it.
+/// A comparison operator and its right operand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompareStep {
     /// The operator.
@@ -547,12 +547,12 @@ pub enum CompareOp {
 
 /// `value if test else otherwise`.
 ///
-/// Without an `else` the next `if` takes all before it as its value: `a if b if c else d` is
-/// `(a if b) if c else d`. So the last test decides first; `otherwise` belongs to the last one alone,
-/// and where an earlier test fails the result is undefined.
+/// Without an `else`, the next `if` takes everything before it as its value: `a if b if c else d` is
+/// `(a if b) if c else d`. So the tests are evaluated last to first. `otherwise` belongs to the last test
+/// only; when an earlier test fails, the result is undefined.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conditional {
-    /// The value when every test holds.
+    /// The value when every test is true.
     pub value: Expr,
     /// The tests in source order, evaluated last to first; never empty, mostly one.
     pub tests: Vec<Expr>,

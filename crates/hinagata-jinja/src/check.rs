@@ -1,20 +1,20 @@
-//! Filters and tests that do not exist.
+//! Reports unknown filters and tests when a template is compiled.
 //!
-//! Jinja2 refuses to compile a template that uses one, unless the use may never happen: inside `if`
-//! and inside a conditional expression it is left to the run, so that a template can ask first
-//! (`{% if 'f' is filter %}`). The rule is about the innermost scope. A loop, a macro or any other
-//! block with names of its own inside an `if` is compiled strictly again. What is printed behind an
-//! `extends` is not compiled at all.
+//! Jinja2 refuses to compile a template that uses an unknown filter or test, except inside `if` and inside
+//! a conditional expression. There the error is raised only when the expression runs, so that a template
+//! can check first (`{% if 'f' is filter %}`). The exception ends at the next scope: a loop, a macro or
+//! another block with its own names inside an `if` is checked again. Print statements after an `extends`
+//! are not compiled at all.
 
 use crate::ast::{
     Block, Const, Expr, ExprKind, FilterCall, For, If, Param, Postfix, PostfixOp, Span, Stmt, StmtKind,
     Template, UnaryOp,
 };
 
-/// A filter or a test that does not exist.
+/// A use of an unknown filter or test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownName<'t> {
-    /// Which of the two it is.
+    /// Whether it is used as a filter or as a test.
     pub kind: NameKind,
     /// Its name.
     pub name: &'t str,
@@ -22,7 +22,7 @@ pub struct UnknownName<'t> {
     pub span: Span,
 }
 
-/// What a name stands for.
+/// What a name refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameKind {
     /// A filter.
@@ -31,8 +31,8 @@ pub enum NameKind {
     Test,
 }
 
-/// The first filter or test of `template` that does not exist and that Jinja2 reports when it
-/// compiles; `known` says which do exist.
+/// Returns the first unknown filter or test of `template` that Jinja2 reports when it compiles. `known`
+/// returns whether a name exists.
 #[must_use]
 pub fn check_names<'t>(
     template: &'t Template,
@@ -55,7 +55,7 @@ pub fn check_names<'t>(
     })
 }
 
-/// Every block of `body`, in source order.
+/// Collects every block of `body` in source order.
 fn collect_blocks<'t>(body: &'t [Stmt], blocks: &mut Vec<&'t Block>) {
     for stmt in body {
         if let StmtKind::Block(block) = &stmt.kind {
@@ -67,7 +67,7 @@ fn collect_blocks<'t>(body: &'t [Stmt], blocks: &mut Vec<&'t Block>) {
     }
 }
 
-/// Whether there is an `extends`; the parser allows it at the top and inside `if`.
+/// Whether `body` contains an `extends`; the parser allows it at the top level and inside `if`.
 fn extends_somewhere(body: &[Stmt]) -> bool {
     body.iter().any(|stmt| match &stmt.kind {
         StmtKind::Extends(_) => true,
@@ -76,14 +76,14 @@ fn extends_somewhere(body: &[Stmt]) -> bool {
     })
 }
 
-/// Where a statement or expression stands.
+/// The surroundings of a statement or expression that decide how it is checked.
 #[derive(Clone, Copy)]
 struct Frame {
-    /// Whether it may never run, so that unknown names are left to the run.
+    /// Whether it may never run, so that unknown names are reported at run time only.
     soft: bool,
-    /// Whether it is at the top of the template, outside even of `if`.
+    /// Whether it is at the top level of the template, not even inside an `if`.
     root: bool,
-    /// Whether what it prints is compiled even behind an `extends`.
+    /// Whether its print statements are compiled even after an `extends`.
     prints: bool,
 }
 
@@ -92,12 +92,12 @@ impl Frame {
         Self { soft: true, root: false, ..self }
     }
 
-    /// A block with names of its own.
+    /// The frame of a block with its own names.
     fn inner_frame(self) -> Self {
         Self { soft: false, root: false, ..self }
     }
 
-    /// A block whose output is a value.
+    /// The frame of a block whose output becomes a value.
     fn captured_frame(self) -> Self {
         Self { prints: true, ..self.inner_frame() }
     }
@@ -106,7 +106,7 @@ impl Frame {
 /// Why a walk ends early.
 enum Stop<'t> {
     Found(UnknownName<'t>),
-    /// Nothing behind this place is compiled.
+    /// Nothing after this place is compiled.
     End,
 }
 
@@ -114,7 +114,7 @@ type Walk<'t> = Result<(), Stop<'t>>;
 
 struct Checker<'k> {
     known: &'k dyn Fn(NameKind, &str) -> bool,
-    /// Whether an `extends` that always runs was passed.
+    /// Whether the walk has passed an unconditional `extends`.
     extends: bool,
 }
 
@@ -123,7 +123,7 @@ impl Checker<'_> {
         body.iter().try_for_each(|stmt| self.stmt(stmt, frame))
     }
 
-    /// In the order in which Jinja2 compiles the parts, so that the first complaint is the same.
+    /// Checks the parts in the order in which Jinja2 compiles them, so that the first error is the same.
     fn stmt<'t>(&mut self, stmt: &'t Stmt, frame: Frame) -> Walk<'t> {
         match &stmt.kind {
             StmtKind::Text(_) | StmtKind::Break | StmtKind::Continue | StmtKind::Block(_) => Ok(()),
@@ -163,7 +163,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The expressions of a statement in the frame `outside`, then its bodies in the frame `inside`.
+    /// Checks the expressions of a statement in the frame `outside`, then its bodies in the frame `inside`.
     fn parts<'t>(&mut self, stmt: &'t Stmt, outside: Frame, inside: Frame) -> Walk<'t> {
         self.exprs(stmt.exprs(), outside)?;
         stmt.bodies().try_for_each(|body| self.body(body, inside))
@@ -236,7 +236,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Operands of `and` or `or`: where literals decide the result, the rest is not compiled.
+    /// Checks operands of `and` or `or`. After a literal that decides the result, Jinja2 compiles no
+    /// further operand.
     fn operands<'t>(&mut self, operands: &'t [Expr], decides: bool, frame: Frame) -> Walk<'t> {
         let mut literal = true;
         for operand in operands {
@@ -250,7 +251,7 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// The filters and tests behind an operand, from the last to the first.
+    /// Checks the filters and tests after an operand, from the last to the first.
     fn operation_names<'t>(&self, postfix: &'t Postfix, frame: Frame) -> Walk<'t> {
         postfix.ops.iter().rev().try_for_each(|step| match &step.op {
             PostfixOp::Filter(filter) => self.name(NameKind::Filter, &filter.name, filter.span, frame),
@@ -260,7 +261,7 @@ impl Checker<'_> {
     }
 }
 
-/// Whether a literal counts as true; `None` if it takes more than a look.
+/// The truth of a literal; `None` if the expression must be evaluated.
 fn literal_truth(expr: &Expr) -> Option<bool> {
     match &expr.kind {
         ExprKind::Const(Const::None) => Some(false),

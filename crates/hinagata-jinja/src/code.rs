@@ -1,9 +1,8 @@
-//! What a template is compiled to: a tree whose names are slots and whose filters are functions.
+//! The compiled form of a template: a tree whose names are slots and whose filters are functions.
 //!
-//! The tree is walked as it stands ([`crate::run`]). Names are resolved here as far as they can be:
-//! a variable that the template sets is a slot of a frame, everything else is asked from the
-//! context. One frame belongs to each root, block, macro and call block; loops and other scopes
-//! inside have slots of their own in it.
+//! [`crate::run`] walks this tree. Names are resolved as far as possible: a variable that the template sets
+//! is a slot of a frame, every other name is looked up in the context. Each root, block, macro and call
+//! block has one frame; loops and other scopes inside it have their own slots in that frame.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -18,7 +17,7 @@ use crate::{
     run::Quick,
 };
 
-/// Statements that run one after the other.
+/// Statements that run in sequence.
 pub(crate) type Code = Vec<Node>;
 
 /// A statement.
@@ -26,12 +25,11 @@ pub(crate) type Code = Vec<Node>;
 pub(crate) struct Node {
     pub(crate) op: Op,
     pub(crate) span: Span,
-    /// Whether it is left out once the template extends another one: what a child prints outside of
-    /// its blocks.
+    /// Whether it is skipped once the template has extended another: output of a child outside its blocks.
     pub(crate) muted_by_extends: bool,
 }
 
-/// What a statement does.
+/// The operation of a statement.
 #[derive(Debug)]
 pub(crate) enum Op {
     Text(Box<str>),
@@ -57,11 +55,11 @@ pub(crate) enum Op {
     Message(Expr, Scope),
 }
 
-/// A body with slots of its own, which are empty when it starts.
+/// A body with its own slots, which are empty when it starts.
 #[derive(Debug)]
 pub(crate) struct Scope {
     pub(crate) body: Code,
-    /// The slots that must be emptied: those it sets.
+    /// The slots to clear at the start: those that the body sets.
     pub(crate) fresh: Vec<Slot>,
 }
 
@@ -73,7 +71,7 @@ pub(crate) struct Arm {
     pub(crate) span: Span,
 }
 
-/// A place in the frame of the running function.
+/// The index of a value in the frame of the running function.
 pub(crate) type Slot = u32;
 
 /// A loop.
@@ -85,11 +83,11 @@ pub(crate) struct For {
     pub(crate) body: Scope,
     pub(crate) otherwise: Scope,
     pub(crate) recursive: bool,
-    /// Whether the body uses `loop`: items are then all known before the first turn.
+    /// Whether the body uses `loop`. All items are then collected before the first iteration.
     pub(crate) uses_loop: bool,
-    /// Where the loop object is put, when it is used other than by `loop.name` in the body itself.
+    /// The slot of the loop object, if the body uses it other than by `loop.name`.
     pub(crate) object: Option<Slot>,
-    /// All slots of the loop and what is in it: kept apart by a recursive call.
+    /// All slots of the loop, including its inner scopes. A recursive call saves and restores them.
     pub(crate) slots: std::ops::Range<Slot>,
 }
 
@@ -112,7 +110,8 @@ pub(crate) struct SetBlock {
 #[derive(Debug, Default)]
 pub(crate) struct Function {
     pub(crate) body: Code,
-    /// Slots of its frame. Slot 0 of a function inside another holds the frame it was made in.
+    /// The number of slots in its frame. Slot 0 of a nested function holds the frame that it was created
+    /// in.
     pub(crate) slots: Slot,
 }
 
@@ -121,10 +120,10 @@ pub(crate) struct Function {
 pub(crate) struct MacroCode {
     pub(crate) name: String,
     pub(crate) params: Vec<Param>,
-    /// Which parameter has a name.
+    /// The index of each parameter by name.
     pub(crate) places: HashMap<Box<str>, usize>,
     pub(crate) function: Function,
-    /// Where `caller`, `varargs` and `kwargs` go, when the body uses them.
+    /// The slots of `caller`, `varargs` and `kwargs`, if the body uses them.
     pub(crate) caller: Option<Slot>,
     pub(crate) varargs: Option<Slot>,
     pub(crate) kwargs: Option<Slot>,
@@ -148,25 +147,26 @@ pub(crate) struct CallBlock {
     pub(crate) call: Call,
 }
 
-/// The place of a block in its template.
+/// The point of a template where a block is printed.
 #[derive(Debug)]
 pub(crate) struct BlockCall {
     pub(crate) name: String,
     pub(crate) scoped: bool,
     pub(crate) required: bool,
-    /// What a scoped block sees of the scopes around it.
+    /// The outer names that a scoped block sees.
     pub(crate) visible: Option<Arc<Visible>>,
 }
 
-/// The names that an include or a scoped block sees of the scopes around it.
+/// The names of outer scopes that an include or a scoped block sees.
 ///
-/// Scopes point at those around them: what a scope sets is held once, however many look at it.
+/// A scope points to the next outer one, so the names of a scope are stored once, however many scopes see
+/// them.
 #[derive(Debug, Default)]
 pub(crate) struct Visible {
-    /// The names that the innermost scope sets, as its function sees them.
+    /// The names that the innermost scope sets, as seen from its function.
     pub(crate) names: BTreeMap<Box<str>, Arc<Var>>,
     pub(crate) outer: Option<Arc<Visible>>,
-    /// How many functions further out that one is.
+    /// The number of function boundaries between this scope and `outer`.
     pub(crate) up: u32,
 }
 
@@ -194,7 +194,7 @@ pub(crate) struct FromImport {
     pub(crate) visible: Option<Arc<Visible>>,
 }
 
-/// What a value is assigned to.
+/// The target of an assignment.
 #[derive(Debug)]
 pub(crate) enum Target {
     Slot(Slot),
@@ -203,16 +203,16 @@ pub(crate) enum Target {
     Tuple(Vec<Target>),
 }
 
-/// A variable that the template sets somewhere: the first of these places that holds a value.
+/// A variable that the template sets somewhere. Its value is that of the first place that holds one.
 #[derive(Debug, Clone)]
 pub(crate) struct Var {
     pub(crate) place: VarPlace,
-    /// Where to look when it was not set yet.
+    /// Where to look while it is not set.
     pub(crate) otherwise: Otherwise,
     pub(crate) key: Key,
 }
 
-/// A slot of this function (`up` 0) or of one around it.
+/// A slot of this function (`up` is 0) or of the function `up` levels further out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct VarPlace {
     pub(crate) up: u32,
@@ -221,7 +221,7 @@ pub(crate) struct VarPlace {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Otherwise {
-    /// The same name in a scope outside.
+    /// The same name in an outer scope.
     Outer(Box<(VarPlace, Otherwise)>),
     /// The variables of the render.
     Context,
@@ -260,18 +260,18 @@ pub(crate) enum Expr {
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Conditional(Box<Conditional>),
-    /// An operand and the operations behind it, all but the last: see [`Links`].
+    /// An operand and the operations after it except the last: see [`Links`].
     Links(Box<Links>),
-    /// The value that a link goes on from.
+    /// The result of the previous link.
     Subject,
     /// `loop.name` of the innermost loop of this function.
     Loop(LoopField),
 }
 
-/// The first operand, and the operators with the operands behind them.
+/// The first operand, and the operators with their right operands.
 pub(crate) type Chain<Op> = (Expr, Vec<(Op, Expr, Span)>);
 
-/// What `loop.name` can be without a loop object.
+/// The attributes of `loop` that need no loop object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoopField {
     Index,
@@ -306,11 +306,11 @@ impl LoopField {
     }
 }
 
-/// A chain of operations such as `x[0](1)|f`, side by side: what an author writes one behind the other
-/// must not become depth, here as in [`crate::ast`].
+/// A chain of operations such as `x[0](1)|f` as a list, so that a long chain adds no depth (as in
+/// [`crate::ast`]).
 ///
-/// The last operation is no link but a node of its own that stands on this one, so that whoever prints or
-/// tests it sees what it is. An operation on an operand needs no links at all.
+/// The last operation is not a link but the node that contains this chain, so that code that prints or
+/// tests it can match on its kind. A single operation needs no links.
 #[derive(Debug)]
 pub(crate) struct Links {
     pub(crate) base: Expr,
@@ -318,12 +318,12 @@ pub(crate) struct Links {
     pub(crate) links: Vec<Expr>,
 }
 
-/// `base.a.b.c`: the names are walked in one go while the values are maps of the caller.
+/// `base.a.b.c`: all names are looked up in one loop as long as the values are maps of the caller.
 #[derive(Debug)]
 pub(crate) struct Path {
     pub(crate) base: Expr,
     pub(crate) steps: Vec<PathStep>,
-    /// What walking it costs: one for each name, more for long ones.
+    /// The steps that a lookup costs: one for each name, more for long names.
     pub(crate) cost: u64,
 }
 
@@ -342,7 +342,7 @@ impl Path {
 #[derive(Debug)]
 pub(crate) struct PathStep {
     pub(crate) key: Key,
-    /// Whether a map could have something else under this name than an entry: a method.
+    /// Whether the name could refer to a method of a map instead of an entry.
     pub(crate) special: bool,
     pub(crate) span: Span,
 }
@@ -353,7 +353,7 @@ pub(crate) struct SliceExpr {
     pub(crate) start: Option<Expr>,
     pub(crate) stop: Option<Expr>,
     pub(crate) step: Option<Expr>,
-    /// Whether all of it is written in the template.
+    /// Whether all parts are literals.
     pub(crate) literal: bool,
 }
 
@@ -388,9 +388,9 @@ pub(crate) struct Args {
 
 pub(crate) struct FilterCall {
     pub(crate) name: String,
-    /// `None`: not known; an error when it is reached.
+    /// `None` for an unknown filter, which is an error when it runs.
     pub(crate) filter: Option<Filter>,
-    /// A short way, where there is one for these arguments.
+    /// The fast path, if one exists for these arguments.
     pub(crate) quick: Option<Quick>,
     pub(crate) args: Args,
     pub(crate) span: Span,
@@ -408,7 +408,7 @@ pub(crate) struct TestCall {
     pub(crate) negated: bool,
     pub(crate) args: Args,
     pub(crate) span: Span,
-    /// `defined` and `undefined` look at a value without using it.
+    /// `defined` and `undefined` inspect a value without using it.
     pub(crate) defined: Option<bool>,
 }
 
@@ -431,7 +431,7 @@ pub(crate) struct Conditional {
 pub(crate) struct BlockCode {
     pub(crate) name: String,
     pub(crate) function: Function,
-    /// Where `super` and `self` go, when the block uses them.
+    /// The slots of `super` and `self`, if the block uses them.
     pub(crate) super_slot: Option<Slot>,
     pub(crate) self_slot: Option<Slot>,
 }
@@ -468,6 +468,6 @@ impl TopLevel {
 pub(crate) struct TopLevelName {
     pub(crate) name: String,
     pub(crate) slot: Slot,
-    /// Whether those who import the template see it.
+    /// Whether templates that import this one see it.
     pub(crate) exported: bool,
 }

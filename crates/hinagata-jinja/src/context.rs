@@ -1,41 +1,41 @@
-//! What the library (operators, filters, tests, methods, printing) sees of a running template.
+//! The view of a running template that the library (operators, filters, tests, methods, printing) has.
 
 use std::cell::Cell;
 
 use hinagata_value::{EngineRef, Error, Heap, Owner, Result, Undefined, Value};
 
-/// What an undefined value allows.
+/// How undefined values behave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UndefinedMode {
-    /// Prints nothing, is false and empty, and so is every attribute of it: the product's default.
+    /// Prints nothing, is false and empty; so is every attribute of it. The default of Hinagata.
     #[default]
     Empty,
-    /// As in Jinja2: prints nothing, but an attribute of it, a call or arithmetic is an error.
+    /// The default of Jinja2: prints nothing, but attributes, calls and arithmetic are errors.
     Jinja,
-    /// Everything but a test for being defined is an error.
+    /// Every use except `is defined` is an error.
     Error,
     /// As `Jinja`, but prints the expression that is undefined.
     Debug,
-    /// As `Error`, except where a template only tests whether it is defined: there it is false, and so is every attribute of it.
+    /// As `Error`, except in a condition, where it is false. An attribute of it is undefined, not an error.
     Needed,
 }
 
-/// How a template behaves, whatever its data.
+/// Settings of a render that do not depend on its data.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// What an undefined value allows.
+    /// How undefined values behave.
     pub undefined: UndefinedMode,
     /// Whether expressions are escaped for HTML unless they are marked safe.
     pub autoescape: bool,
-    /// Whether methods that change a list or map in place are refused.
+    /// Whether to refuse methods that change a list or map in place.
     pub immutable: bool,
-    /// Whether the functions and the `tojson` of model chat templates are there.
+    /// Whether templates have the functions and the `tojson` of model chat templates.
     pub chat_host: bool,
-    /// What `strftime_now` formats.
+    /// The time that `strftime_now` formats.
     pub now: Moment,
 }
 
-/// A date and a time of day, as `strftime_now` shows them.
+/// A date and a time of day, as `strftime_now` prints them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// The year.
@@ -59,8 +59,8 @@ impl Default for Moment {
     }
 }
 
-/// The source of what looks random in a render: the same in every pass and for every render of one
-/// seed, so that a template stays deterministic.
+/// A pseudo-random generator. Every pass and every render with the same seed gets the same numbers, so that
+/// a template stays deterministic.
 #[derive(Debug)]
 pub(crate) struct Random(Cell<u64>);
 
@@ -71,10 +71,11 @@ impl Random {
         Self(Cell::new(seed))
     }
 
-    /// A number below `bound`; 0 when that is 0.
+    /// Returns a number below `bound`; 0 if `bound` is 0.
     #[must_use]
     pub(crate) fn random_below(&self, bound: u64) -> u64 {
-        // A step of the golden ratio and two rounds of mixing spread even a seed of 0.
+        // SplitMix64: a step of the golden ratio and two rounds of mixing, which also works for a seed of
+        // 0.
         let state = self.0.get().wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.0.set(state);
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -84,12 +85,12 @@ impl Random {
     }
 }
 
-/// What the library needs to know of objects that only the engine can look into.
+/// Access to objects that only the running template knows, such as macros and loops.
 pub(crate) trait Objects<'a> {
-    /// What printing it shows, such as `<Macro 'f'>`.
+    /// The printed form, such as `<Macro 'f'>`.
     fn repr(&self, object: EngineRef) -> String;
 
-    /// The word for its type in messages.
+    /// The name of its type in messages.
     fn type_name(&self, object: EngineRef) -> &'static str;
 
     /// Whether it is an imported template.
@@ -108,16 +109,16 @@ pub(crate) trait Objects<'a> {
     fn method(&self, receiver: Value<'a>, name: &'static str) -> Result<Value<'a>>;
 }
 
-/// The running template, as the library sees it.
+/// The running template as the library sees it.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'c, 'a> {
-    /// Makes, reads and changes values.
+    /// Creates, reads and changes values.
     pub heap: &'c Heap<'a>,
-    /// How the template behaves.
+    /// The settings of the render.
     pub settings: &'c Settings,
     /// Whether expressions are escaped here.
     pub autoescape: bool,
-    /// The objects of the engine.
+    /// The objects of the running template.
     pub objects: &'c dyn Objects<'a>,
     /// Where random choices come from.
     pub random: &'c Random,
@@ -144,15 +145,16 @@ impl Context<'_, '_> {
         };
         let error = Error::undefined(message);
         match (undefined.owner, undefined.name) {
-            // Only a variable has a list of names that it could have meant.
+            // Similar names can be suggested for a variable only.
             (Owner::Variables, Some(name)) => error.with_subject(name),
             _ => error,
         }
     }
 
-    /// Refuses an undefined value that may not even be printed, compared or gone over.
+    /// Refuses an undefined value where it is printed, compared or iterated.
     ///
-    /// What a condition without `else` gives is as lenient as in Jinja2, whatever the mode.
+    /// The undefined result of a conditional expression without `else` is allowed in every mode, as in
+    /// Jinja2.
     ///
     /// # Errors
     /// When `value` is undefined and the mode is `Error` or `Needed`.
@@ -169,10 +171,10 @@ impl Context<'_, '_> {
         }
     }
 
-    /// Refuses an undefined value where the mode does.
+    /// Refuses an undefined value.
     ///
     /// # Errors
-    /// When `value` is undefined and the mode is neither `Empty` nor one that allows this use.
+    /// When `value` is undefined. The caller has handled the modes that allow this use.
     pub(crate) fn require_defined(&self, value: &Value<'_>) -> Result<()> {
         match value {
             Value::Undefined(undefined) => Err(self.undefined_error(*undefined)),

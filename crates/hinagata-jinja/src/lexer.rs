@@ -1,8 +1,8 @@
-//! From a source to tokens, one at a time.
+//! The lexer: turns a source into tokens, one at a time.
 //!
-//! Tokens are made when the parser asks for them, as in Jinja2: what is wrong first is reported first,
-//! whether the lexer or the parser finds it. Offsets and text are those of the source as it was given;
-//! `\r\n` and `\r` count as one newline and become `\n` in text and strings.
+//! Tokens are read when the parser requests them, as in Jinja2. So the first error of a source is reported
+//! first, whether the lexer or the parser finds it. Offsets refer to the unchanged source. `\r\n` and `\r`
+//! count as one newline and become `\n` in text and strings.
 
 mod literal;
 mod token;
@@ -15,12 +15,12 @@ pub(crate) use token::{Op, Token, TokenKind};
 
 use crate::{ast::Span, options::ParseOptions, source::Origin};
 
-/// What the lexer is about to read.
+/// What the lexer reads next.
 #[derive(Clone, Copy, Debug)]
 enum Mode {
     /// Text up to the next opener.
     Text,
-    /// An opener that was found.
+    /// The opener at the current position.
     Opener(Opener),
     /// The text of a raw block.
     Raw,
@@ -28,7 +28,7 @@ enum Mode {
     Tag(Tag),
 }
 
-/// The two sorts of tags that hold tokens.
+/// The two kinds of tags that contain tokens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Tag {
     Block,
@@ -45,7 +45,7 @@ enum Opener {
     },
 }
 
-/// What the sign behind an opener or before a closer asks for.
+/// The whitespace control sign after an opener or before a closer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Sign {
     None,
@@ -69,11 +69,11 @@ impl Sign {
     }
 }
 
-/// Reads the tokens of one source.
+/// Reads tokens from one source.
 #[derive(Debug)]
 pub(crate) struct Lexer<'s> {
     origin: Origin<'s>,
-    /// The source up to the newline at its end.
+    /// The source, without its last newline unless that is kept.
     text: &'s str,
     options: &'s ParseOptions,
     budget: &'s Budget,
@@ -82,9 +82,9 @@ pub(crate) struct Lexer<'s> {
     /// The line of the last token.
     last_line: u32,
     mode: Mode,
-    /// Brackets that are open in this tag, and where.
+    /// The open brackets of this tag with their places.
     brackets: Vec<(Op, Span)>,
-    /// Whether what was read last ends with a newline.
+    /// Whether the text that was read last ends with a newline.
     line_starting: bool,
 }
 
@@ -110,10 +110,10 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The next token; [`TokenKind::Eof`] again and again at the end.
+    /// Returns the next token; at the end always [`TokenKind::Eof`].
     ///
     /// # Errors
-    /// When there is no token at this place, or a limit is reached.
+    /// When the source is not a valid token here, or a limit is reached.
     pub(crate) fn next_token(&mut self) -> Result<Token<'s>> {
         let start = self.at;
         let token = self.read()?;
@@ -137,7 +137,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// Goes on to `end`, counting lines.
+    /// Moves to `end` and counts lines.
     fn advance(&mut self, end: usize) {
         let passed = &self.text.as_bytes()[self.at..end];
         self.line += newlines(passed);
@@ -145,7 +145,7 @@ impl<'s> Lexer<'s> {
         self.at = end;
     }
 
-    /// A token from here to `end`, which becomes the new place.
+    /// Returns the token from here to `end` and moves to `end`.
     fn token(&mut self, end: usize, kind: TokenKind<'s>) -> Token<'s> {
         let span = self.span(end);
         self.advance(end);
@@ -176,7 +176,7 @@ impl<'s> Lexer<'s> {
         token
     }
 
-    /// The first opener from here on, where it starts, and its sign.
+    /// Finds the next opener; returns its start, its kind and its sign.
     fn find_opener(&self) -> Option<(usize, Opener, Sign)> {
         let syntax = &self.options.syntax;
         let bytes = self.text.as_bytes();
@@ -200,7 +200,7 @@ impl<'s> Lexer<'s> {
         None
     }
 
-    /// The length of the `{% raw %}` at `at`, with the whitespace that a `-%}` removes.
+    /// The length of the `{% raw %}` at `at`, including the whitespace that a `-%}` removes.
     fn raw_len(&self, at: usize) -> Option<usize> {
         let end = self.keyword_end(at, "raw")?;
         let close = self.options.syntax.block.close;
@@ -211,7 +211,7 @@ impl<'s> Lexer<'s> {
         rest.starts_with(close).then(|| end + close.len() - at)
     }
 
-    /// Where the closer is expected, if a block tag at `at` consists of `keyword`.
+    /// The offset of the expected closer, if the block tag at `at` consists of `keyword` only.
     fn keyword_end(&self, at: usize, keyword: &str) -> Option<usize> {
         let open = at + self.options.syntax.block.open.len();
         let open = open + Sign::at_offset(self.text.as_bytes(), open).len();
@@ -219,7 +219,8 @@ impl<'s> Lexer<'s> {
         Some(self.text.len() - trim_start(rest).len())
     }
 
-    /// Text from here to `end`, stripped at its end as the opener behind it asks; `None` if empty.
+    /// Reads text up to `end` and strips its end as `sign` and `lstrip` of the next opener require; `None`
+    /// if empty.
     fn data(&mut self, end: usize, sign: Sign, lstrip: bool) -> Option<Token<'s>> {
         let text = &self.text[self.at..end];
         let stripped_text = match sign {
@@ -260,7 +261,7 @@ impl<'s> Lexer<'s> {
         Ok(Some(self.token(end, kind)))
     }
 
-    /// Skips a comment. An opener at the very end of the source is not an error, in Jinja2 either.
+    /// Skips a comment. As in Jinja2, an opener at the very end of the source is not an error.
     fn skip_comment(&mut self) -> Result<()> {
         let comment = self.options.syntax.comment;
         let bytes = self.text.as_bytes();
@@ -285,7 +286,7 @@ impl<'s> Lexer<'s> {
         Ok(())
     }
 
-    /// Where a tag ends whose closer ends at `end`: with the whitespace that goes with it.
+    /// The end of a tag whose closer ends at `end`, including the whitespace that the tag removes.
     fn tag_end(&self, end: usize, sign: Sign) -> usize {
         match sign {
             Sign::Minus => self.text.len() - trim_start(&self.text[end..]).len(),
@@ -294,7 +295,7 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    /// The text of a raw block up to its end tag. As with comments, an empty rest is not an error.
+    /// Reads the text of a raw block up to its end tag. As for comments, an empty rest is not an error.
     fn read_raw(&mut self) -> Result<Option<Token<'s>>> {
         let block = self.options.syntax.block;
         let mut from = self.at;
@@ -317,7 +318,7 @@ impl<'s> Lexer<'s> {
         Err(error.with_hint(format!("close it with `{} endraw {}`", block.open, block.close)))
     }
 
-    /// Where the `{% endraw %}` at `at` ends, if there is one.
+    /// The end of the `{% endraw %}` at `at`, if there is one.
     fn endraw_end(&self, at: usize) -> Option<usize> {
         let end = self.keyword_end(at, "endraw")?;
         let sign = Sign::at_offset(self.text.as_bytes(), end);
@@ -344,7 +345,7 @@ impl<'s> Lexer<'s> {
         self.read_token(first).map(Some)
     }
 
-    /// Where the tag ends, if its closer is here.
+    /// The end of the tag, if its closer is here.
     fn closer_end(&self, tag: Tag) -> Option<usize> {
         let syntax = &self.options.syntax;
         let sign = Sign::at_offset(self.text.as_bytes(), self.at);
@@ -354,7 +355,7 @@ impl<'s> Lexer<'s> {
             Tag::Block if rest.starts_with(syntax.block.close) => {
                 Some(self.tag_end(end + syntax.block.close.len(), sign))
             }
-            // A `+` is an operator here, and no option trims behind a print tag.
+            // A `+` is an operator here, and no option trims after a print tag.
             Tag::Variable if sign != Sign::Plus && rest.starts_with(syntax.variable.close) => {
                 let end = end + syntax.variable.close.len();
                 Some(if sign == Sign::Minus { self.tag_end(end, sign) } else { end })
@@ -367,7 +368,7 @@ impl<'s> Lexer<'s> {
         let rest = &self.text[self.at..];
         let bytes = rest.as_bytes();
         if first.is_ascii_digit() {
-            // In `a.1.5` a float would swallow the second dot.
+            // In `a.1.5`, `1.5` is not a float: both dots separate attributes.
             let after_dot = self.text[..self.at].ends_with('.');
             let len = if after_dot { 0 } else { literal::float_len(bytes) };
             if len > 0 {
@@ -452,12 +453,12 @@ impl<'s> Lexer<'s> {
     }
 }
 
-/// Python's whitespace: Unicode's and the four separators of ASCII.
+/// Whether Python treats `c` as whitespace: Unicode whitespace and the four ASCII separators.
 pub(crate) fn is_space(c: char) -> bool {
     c.is_whitespace() || matches!(c, '\x1c'..='\x1f')
 }
 
-/// Whether `c` continues what looks like a name, though a name may not hold it.
+/// Whether `c` continues a run that is read as one name, even if the name is then invalid.
 fn is_name(c: char) -> bool {
     c.is_ascii_alphanumeric()
         || c == '_'

@@ -13,8 +13,8 @@
 //! # Ok::<(), hinagata_value::Error>(())
 //! ```
 //!
-//! A source is parsed to a tree ([`ast`]), compiled to code whose names are slots, and run on the values of
-//! `hinagata-value`. Tokens, precedence, scopes and the lines of errors follow Jinja2;
+//! A source is parsed into a tree ([`ast`]), compiled into code whose names are slots, and run on the
+//! values of `hinagata-value`. Tokens, precedence, scopes and the lines of errors follow Jinja2;
 //! `docs/reference/jinja.md` lists the differences. The crate performs no I/O: other templates come from a
 //! [`Loader`], everything else from host functions.
 
@@ -41,8 +41,8 @@ pub use run::{Data, Outside, Printed, Render, Rendered, Run, is_reserved};
 pub use source::Source;
 pub use template::{Loader, NoTemplates, Sources, Template};
 
-/// Every name that the language brings along, and what it is the name of: `filter`, `test`, `global`, or the
-/// type whose method it is.
+/// Returns every builtin name with its kind: `filter`, `test`, `global`, or the type that has the method.
+/// The kind comes first.
 pub fn builtin_names() -> impl Iterator<Item = (&'static str, &'static str)> {
     let filters = library::filters::filter_names().map(|name| ("filter", name));
     let tests = library::tests::test_names().map(|name| ("test", name));

@@ -1,20 +1,19 @@
-//! How a source is read.
+//! Options for parsing a source.
 
-/// The options of one parse; the defaults are the product's.
+/// The options of one parse. The defaults are those of Hinagata, not of Jinja2.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseOptions {
     /// The delimiters.
     pub syntax: Syntax,
-    /// Whether the first newline behind a block tag or a comment is removed.
+    /// Whether to remove the first newline after a block tag or a comment.
     pub trim_blocks: bool,
-    /// Whether whitespace before a block tag or a comment are removed when nothing else is
-    /// before it on the line.
+    /// Whether to remove whitespace before a block tag or a comment that is the first on its line.
     pub lstrip_blocks: bool,
-    /// Whether the last newline of the source stays.
+    /// Whether to keep the last newline of the source.
     pub keep_trailing_newline: bool,
-    /// Whether there is a `{% generation %}` block, as in chat templates.
+    /// Whether to accept `{% generation %}` blocks, as chat templates use them.
     pub generation: bool,
-    /// Whether there is a `{% message %}` block.
+    /// Whether to accept `{% message %}` blocks.
     pub messages: bool,
 }
 
@@ -39,7 +38,7 @@ pub struct Syntax {
     pub(crate) comment: Delimiters,
 }
 
-/// The opener and the closer of one sort of tag.
+/// The opener and the closer of one kind of tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Delimiters {
     pub(crate) open: &'static str,

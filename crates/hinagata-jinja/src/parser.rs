@@ -1,10 +1,9 @@
-//! From tokens to the tree.
+//! The parser: turns tokens into the syntax tree.
 //!
-//! A parser by hand, as the grammar of Jinja2 is one: a name means what its place makes of it (`if`
-//! is a variable in `{{ if }}`). Wherever the parser calls itself it takes a level of the budget, so
-//! that no source can use up the stack; chains are read by loops. The modules are its parts:
-//! `stream` holds the tokens, `statement` and `tag` read tags, `expression` operators, `operand` what
-//! they stand between, `target` what is assigned.
+//! It is written by hand, as that of Jinja2 is: the meaning of a name depends on its position (`if` is a
+//! variable in `{{ if }}`). Every recursive call takes a level from the budget, so that no source can
+//! overflow the stack; chains are read by loops. The Rust modules: `stream` has the tokens, `statement` and
+//! `tag` read tags, `expression` operators, `operand` operands, and `target` the targets of assignments.
 
 mod expression;
 mod operand;
@@ -26,7 +25,7 @@ use stream::Stream;
 
 /// Parses the template `name`.
 ///
-/// Names of filters and tests are not looked up; [`crate::check_names`] does that.
+/// It does not look up the names of filters and tests: [`crate::check_names`] does.
 ///
 /// # Errors
 /// When `source` is not a valid template: kind `syntax`, with the line that Jinja2 reports. When it is larger
@@ -59,7 +58,7 @@ fn check_size(origin: Origin<'_>, budget: &Budget) -> Result<()> {
         return Ok(());
     }
     let message = format!("the template has {size} bytes; the limit is {limit}");
-    // No excerpt: the line may be all of it.
+    // Without an excerpt: one line may be the whole source.
     let place = hinagata_value::Place { template: origin.name.to_owned(), line: 1, ..Default::default() };
     Err(Error::limit_reached(LimitKind::Source, message).with_place(|| place))
 }
@@ -69,33 +68,34 @@ struct Parser<'s> {
     options: &'s ParseOptions,
     budget: &'s Budget,
     stream: Stream<'s>,
-    /// The blocks around this place, innermost last.
+    /// The open blocks, innermost last.
     open: Vec<Open>,
     context: Context,
-    /// The names of the blocks so far.
+    /// The names of the blocks that were read so far.
     blocks: HashSet<Box<str>>,
-    /// The height of the expression that was read last: nodes inside each other.
+    /// The height (levels of nested nodes) of the expression that was read last.
     height: u32,
-    /// The first error of those that are reported only if the grammar has nothing to say.
+    /// The first of the errors that are reported only if the source has no grammar error.
     late: Option<LateError>,
 }
 
-/// When Jinja2 finds an error that its grammar does not: the earlier ones hide the later.
+/// The phase in which Jinja2 finds an error that is not one of grammar. Errors of an earlier phase hide
+/// later ones.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Late {
-    /// When it collects the blocks.
+    /// Collecting the blocks.
     Blocks,
-    /// When it compiles statements.
+    /// Compiling statements.
     Compile,
-    /// When it hands what it compiled to Python.
+    /// Compiling the generated Python code.
     Python,
 }
 
 impl Parser<'_> {
-    /// Notes the height of an expression whose highest part has the height `inner`.
+    /// Sets the height of an expression whose highest part has the height `inner`, and checks the limit.
     ///
-    /// Parentheses are counted where they are read, but of `((a).b * c + d).e` the tree is much
-    /// deeper: every operator behind a parenthesis is one more node around it.
+    /// Counting open parentheses is not enough: in `((a).b * c + d).e` every operator after a parenthesis
+    /// adds one more node around it.
     fn grow(&mut self, inner: u32) -> Result<()> {
         self.height = inner + 1;
         let limit = self.budget.limits().nesting;
@@ -107,7 +107,7 @@ impl Parser<'_> {
             .with_place(|| self.origin.place(self.current_span())))
     }
 
-    /// Notes an error that waits for the end of the source.
+    /// Records an error that is reported only at the end of the source.
     #[cold]
     fn report_late(
         &mut self,
@@ -122,7 +122,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Notes that two of `names` are the same, if they are.
+    /// Records an error if two of `names` are equal.
     fn check_distinct<'n>(&mut self, names: impl Iterator<Item = &'n Ident>, what: &str) {
         let mut seen = HashSet::new();
         for name in names {
@@ -134,7 +134,7 @@ impl Parser<'_> {
     }
 }
 
-/// An error that waits; its place is looked for only if it is reported.
+/// A deferred error. Its place is computed only if it is reported.
 struct LateError {
     late: Late,
     span: Span,
@@ -153,28 +153,28 @@ impl LateError {
     }
 }
 
-/// A block statement that is not closed yet.
+/// An open block statement.
 struct Open {
     tag: &'static str,
     span: Span,
-    /// The tags that may end the part of it that is being read.
+    /// The tags that may end the current part.
     ends: &'static [&'static str],
 }
 
-/// What the statements around this place mean for those inside.
+/// What the enclosing statements allow inside them.
 #[derive(Default)]
 struct Context {
-    /// Loops that a `break` could leave.
+    /// The number of enclosing loops that a `break` could leave.
     loops: u32,
-    /// Loops around, whatever lies between.
+    /// The number of all enclosing loops, also beyond a macro or block.
     outer_loops: u32,
-    /// Scopes around: only outside of all may a template extend another.
+    /// The number of enclosing scopes: `extends` is allowed only outside all scopes.
     scopes: u32,
-    /// How `caller` was used first in each macro or call block around, innermost last.
+    /// How each enclosing macro or call block uses `caller` first, innermost last.
     callers: Vec<Caller>,
 }
 
-/// What is known of the name `caller` in a macro.
+/// The first use of the name `caller` in a macro.
 #[derive(Clone, Copy, PartialEq)]
 enum Caller {
     Unused,
@@ -183,7 +183,8 @@ enum Caller {
 }
 
 impl Context {
-    /// Notes a use of `caller`. Those who know already were there when the ones outside learned it.
+    /// Records a use of `caller` in the enclosing macros. It stops at the first one with a recorded use,
+    /// because the macros around that one have one too.
     fn caller(&mut self, used: Caller) {
         for caller in self.callers.iter_mut().rev().take_while(|caller| **caller == Caller::Unused) {
             *caller = used;

@@ -1,10 +1,10 @@
-//! A template source and its lines, to turn byte offsets into places that people can read.
+//! A template source with an index of its lines, which turns byte offsets into lines and columns.
 
 use hinagata_value::{Error, Place};
 
 use crate::ast::Span;
 
-/// The text of one template with the index of its lines.
+/// The text of one template with an index of its lines.
 ///
 /// Lines end with `\n`, `\r\n` or `\r`, as Jinja2 counts them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,17 +13,17 @@ pub struct Source {
     text: Box<str>,
     /// The offset of the first byte of every line; the first is 0.
     starts: Vec<u32>,
-    /// How many characters start before every block of bytes; none where all text is ASCII.
+    /// The number of characters before each block of bytes; empty for ASCII text.
     blocks: Vec<u32>,
 }
 
-/// Bytes between two counts of characters: a line may be all of the source, and asked for again and again.
+/// Bytes between two character counts. Without them, columns of a very long line would take quadratic time.
 const BLOCK: usize = 1024;
 
 impl Source {
     /// Indexes the lines of `text`. Takes one pass over it.
     ///
-    /// Offsets are 32 bits wide; lines behind that are not indexed (sources are limited to far less).
+    /// Offsets have 32 bits; lines beyond 4 GiB are not indexed (the limit for sources is far lower).
     #[must_use]
     pub fn new(name: impl Into<Box<str>>, text: impl Into<Box<str>>) -> Self {
         let text = text.into();
@@ -51,13 +51,13 @@ impl Source {
         &self.name
     }
 
-    /// The text as it was given.
+    /// The unchanged text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The line that holds the byte at `offset`, from 1.
+    /// The line of the byte at `offset`, from 1.
     #[must_use]
     pub fn line(&self, offset: u32) -> u32 {
         let after = self.starts.partition_point(|&start| start <= offset);
@@ -66,7 +66,7 @@ impl Source {
 
     /// The line of the byte at `offset` and its column in characters, both from 1.
     ///
-    /// An offset behind the end or inside a character is taken back to where a character starts.
+    /// An offset after the end or inside a character is moved back to the start of a character.
     #[must_use]
     pub fn line_column(&self, offset: u32) -> (u32, u32) {
         let offset = self.text.floor_char_boundary(offset as usize);
@@ -80,12 +80,12 @@ impl Source {
         match self.blocks.get(block) {
             Some(before) => before + starting_characters(&self.text.as_bytes()[block * BLOCK..offset]),
             None if self.blocks.is_empty() => offset as u32,
-            // The end of the text, where a block would start.
+            // The end of the text, at a block boundary.
             None => char_count(&self.text),
         }
     }
 
-    /// The text of `line` (from 1) without its line end; `None` behind the last line.
+    /// The text of `line` (from 1) without its line end; `None` after the last line.
     #[must_use]
     pub fn line_text(&self, line: u32) -> Option<&str> {
         let index = (line as usize).checked_sub(1)?;
@@ -96,8 +96,8 @@ impl Source {
 
     /// The place that `span` covers.
     ///
-    /// The line is the span's own, the one that Jinja2 reports. Where the span starts on another
-    /// line, the column is that of the first text on the reported one.
+    /// The line is that of the span, which Jinja2 reports. If the span starts on another line, the column
+    /// is that of the first text on the reported line.
     #[must_use]
     pub fn place(&self, span: Span) -> Place {
         let (line, column) = self.line_column(span.start);
@@ -117,7 +117,7 @@ impl Source {
     }
 }
 
-/// A source that is being read: knows how to make errors, and indexes its lines only then.
+/// A source while it is parsed. It builds the index of lines only for an error.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin<'s> {
     pub(crate) name: &'s str,
@@ -130,14 +130,14 @@ impl Origin<'_> {
         Source::new(self.name, self.text).place(span)
     }
 
-    /// The error that the source cannot be compiled because of what is at `span`.
+    /// A syntax error at `span`.
     #[cold]
     pub(crate) fn syntax_error(self, span: Span, message: impl Into<String>) -> Error {
         Error::syntax(message).with_place(|| self.place(span))
     }
 }
 
-/// How many characters start in these bytes of a text.
+/// The number of characters that start in `bytes`.
 fn starting_characters(bytes: &[u8]) -> u32 {
     let starts = bytes.iter().filter(|byte| !matches!(byte, 0x80..0xc0)).count();
     u32::try_from(starts).unwrap_or(u32::MAX)

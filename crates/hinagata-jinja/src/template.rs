@@ -1,4 +1,4 @@
-//! Compiled templates, and where a render finds them.
+//! Compiled templates and their loaders.
 
 use std::{
     borrow::Cow,
@@ -21,14 +21,14 @@ use crate::{
     parse,
 };
 
-/// Bytes of room that a template remembers at most for its next render.
+/// The largest output size that a template remembers for its next render.
 const LARGEST_HINT: usize = 1 << 20;
 
 /// A compiled template. Compile once, render often, from any thread.
 pub struct Template {
     pub(crate) source: Source,
     pub(crate) code: TemplateCode,
-    /// The size of the last output: room for the next one.
+    /// The size of the last output, to reserve memory for the next one.
     size: AtomicUsize,
     /// The tree that was compiled, until it is analysed.
     tree: Mutex<Option<ast::Template>>,
@@ -39,7 +39,7 @@ impl Template {
     /// Compiles `source` under the name `name`.
     ///
     /// # Errors
-    /// When it is not a valid template (kind `syntax`, with its place), or beyond `limits`.
+    /// When it is not a valid template (kind `syntax`, with its place), or exceeds `limits`.
     pub fn compile(name: &str, source: &str, options: &ParseOptions, limits: &Limits) -> Result<Self> {
         let budget = Budget::new(limits.clone());
         let tree = parse(name, source, options, &budget)?;
@@ -62,7 +62,7 @@ impl Template {
         &self.source
     }
 
-    /// What it reads, uses and defines. The first call analyses the tree that was compiled and drops it.
+    /// What it reads, uses and defines. The first call analyses the syntax tree and then drops it.
     pub fn analysis(&self) -> &Arc<Analysis> {
         self.analysis.get_or_init(|| {
             let tree = self.tree.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -70,7 +70,7 @@ impl Template {
         })
     }
 
-    /// The size that the next output will probably have.
+    /// The probable size of the next output.
     pub(crate) fn expected_size(&self) -> usize {
         self.size.load(Ordering::Relaxed)
     }
@@ -83,14 +83,14 @@ impl Template {
     }
 }
 
-/// The name only: scopes of the code point at each other, so all of it would be many times its source.
+/// Prints the name only: scopes of the code share others, so the whole would be many times the source.
 impl fmt::Debug for Template {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Template").field("name", &self.name()).finish_non_exhaustive()
     }
 }
 
-/// Refuses filters and tests that do not exist, where Jinja2 refuses them when it compiles.
+/// Refuses unknown filters and tests where Jinja2 refuses them when it compiles.
 fn check_names(tree: &ast::Template, source: &Source) -> Result<()> {
     let known = |kind, name: &str| match kind {
         NameKind::Filter => filters::find_filter(name).is_some(),
@@ -104,20 +104,20 @@ fn check_names(tree: &ast::Template, source: &Source) -> Result<()> {
     Err(error.with_kind(ErrorKind::Syntax).with_place(|| source.place(unknown.span)))
 }
 
-/// Where a render finds the templates it includes, extends and imports.
+/// Finds the templates that a render includes, extends and imports.
 pub trait Loader {
-    /// The template called `name`; `None` when there is none. It must be compiled under that name.
+    /// Returns the template `name`, compiled under that name; `None` if it does not exist.
     ///
     /// # Errors
-    /// When there is one, but it cannot be read or compiled.
+    /// When it exists, but cannot be read or compiled.
     fn load(&self, name: &str) -> Result<Option<Arc<Template>>>;
 
-    /// The name under which the template is kept that the template `from` calls `name`; `name` itself
-    /// when there is none.
+    /// Returns the full name of the template that the template `from` calls `name`; `name` itself if there
+    /// is no such template.
     ///
-    /// What a name means may depend on where it is written: `from` is the template that the statement
-    /// stands in, also when a block or macro of it runs on behalf of another. Everything else in a run
-    /// (looking up, places of errors, sites) uses the joined name.
+    /// The meaning of a name may depend on the template that contains it: `from` is the template with the
+    /// statement, even if one of its blocks or macros runs for another template. Everything else in a run
+    /// (loading, places of errors, sites) uses the joined name.
     ///
     /// # Errors
     /// When the name is ambiguous.
@@ -126,13 +126,13 @@ pub trait Loader {
         Ok(Cow::Borrowed(name))
     }
 
-    /// The names there are, for advice when one is not found.
+    /// All names, to suggest similar ones when a template is not found.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// No templates beside the one that is rendered.
+/// A loader without templates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoTemplates;
 
@@ -142,7 +142,7 @@ impl Loader for NoTemplates {
     }
 }
 
-/// Templates compiled beforehand.
+/// A loader of compiled templates.
 impl Loader for HashMap<String, Arc<Template>> {
     fn load(&self, name: &str) -> Result<Option<Arc<Template>>> {
         Ok(self.get(name).cloned())
@@ -155,7 +155,7 @@ impl Loader for HashMap<String, Arc<Template>> {
     }
 }
 
-/// Sources that are compiled when they are needed, each once.
+/// A loader that compiles each source once, on first use.
 #[derive(Debug, Default)]
 pub struct Sources {
     sources: HashMap<String, String>,
@@ -165,7 +165,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Sources by name.
+    /// Creates a loader from sources by name.
     #[must_use]
     pub fn new(sources: HashMap<String, String>, options: ParseOptions, limits: Limits) -> Self {
         Self { sources, options, limits, compiled: std::sync::Mutex::default() }
@@ -174,7 +174,7 @@ impl Sources {
 
 impl Loader for Sources {
     fn load(&self, name: &str) -> Result<Option<Arc<Template>>> {
-        // A short critical section; a poisoned lock holds a complete map all the same.
+        // The map is complete even if another thread panicked, so a poisoned lock is usable.
         let mut compiled = self.compiled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if let Some(template) = compiled.get(name) {
             return Ok(Some(template.clone()));

@@ -1,4 +1,4 @@
-//! The walk over expressions: what they read, and which data their value is.
+//! The walk over expressions: what they read, and which data their value comes from.
 
 use hinagata_value::analysis::{
     DataShape, NameUse, PathPart, RoleUse, Usage, VariablePath, VariableUse, add_shapes,
@@ -9,22 +9,22 @@ use crate::ast::{
     CallArgs, Const, Expr, ExprKind, FilterCall, Postfix, PostfixOp, PostfixStep, Span, TestCall, UnaryOp,
 };
 
-/// The value of an operand while the operations behind it are followed.
+/// The value of an operand while the walk follows the operations after it.
 struct Reach {
     shapes: Vec<DataShape>,
-    /// Whether the paths among the shapes are yet to be reported.
+    /// Whether the paths in `shapes` still have to be reported.
     fresh: bool,
-    /// From the name to the last part of the path.
+    /// The source from the name to the last part of the path.
     span: Span,
 }
 
 impl Reach {
-    /// A value of which nothing is known.
+    /// An unknown value.
     fn unknown(span: Span) -> Self {
         Self { shapes: Vec::new(), fresh: false, span }
     }
 
-    /// Goes on to a part of the value.
+    /// Moves to a part of the value.
     fn step(&mut self, part: &PathPart, span: Span) {
         self.shapes = self
             .shapes
@@ -48,7 +48,7 @@ impl Reach {
 }
 
 impl<'t> Walker<'t> {
-    /// Notes what `expr` reads; the result tells which data its value may be.
+    /// Records what `expr` reads and returns the data that its value may come from.
     pub(super) fn expr(&mut self, expr: &'t Expr, usage: Usage) -> Vec<DataShape> {
         match &expr.kind {
             ExprKind::Const(_) => Vec::new(),
@@ -91,15 +91,15 @@ impl<'t> Walker<'t> {
         Vec::new()
     }
 
-    /// Operands of `and` or `or`. The last is what the expression is used for; those before it may
-    /// be missing.
+    /// Records operands of `and` or `or`. The last has the usage of the whole expression; the others may be
+    /// undefined.
     fn operands(&mut self, operands: &'t [Expr], usage: Usage, before: Usage) -> Vec<DataShape> {
         let mut shapes = Vec::new();
         let last = operands.len() - 1;
         for (index, operand) in operands.iter().enumerate() {
             let usage = if index == last || usage == Usage::Condition { usage } else { before };
             let found = self.expr(operand, usage);
-            // The value of `a and b` that anybody goes on with is `b`.
+            // The useful value of `a and b` is `b`: `a` is the value only if it is false.
             if before == Usage::Default || index == last {
                 add_shapes(&mut shapes, &found);
             }
@@ -117,7 +117,7 @@ impl<'t> Walker<'t> {
         Reach { shapes, fresh: true, span }
     }
 
-    /// Notes that the macro around reads one of the names that it has by itself.
+    /// Records that the enclosing macro reads `varargs`, `kwargs` or `caller`.
     fn note_special(&mut self, name: &str) {
         let Some(specials) = self.specials.last_mut() else { return };
         match name {
@@ -152,7 +152,7 @@ impl<'t> Walker<'t> {
         reach.shapes
     }
 
-    /// Follows the operations behind an operand; the value they give is not reported yet.
+    /// Follows the operations after an operand. The resulting value is not reported yet.
     fn chain(&mut self, base: &'t Expr, ops: &'t [PostfixStep], span: Span, usage: Usage) -> Reach {
         let mut rest = ops;
         let mut reach = match &base.kind {
@@ -216,7 +216,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// A call block: its callee and its arguments.
+    /// Records the callee and the arguments of a call block.
     pub(super) fn call(&mut self, callee: &'t Expr, args: &'t CallArgs, span: Span) {
         let (base, ops) = match &callee.kind {
             ExprKind::Postfix(postfix) => (&postfix.base, &postfix.ops[..]),
@@ -241,7 +241,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Notes a called function, unless the template binds its first name: a macro, an import.
+    /// Records a called function, unless the template binds its first name (a macro or an import).
     fn note_function(&mut self, root: &str, attributes: &[PostfixStep], span: Span) {
         if self.scopes.look_up(root).bound || self.is_bound_later(root) {
             return;
@@ -268,7 +268,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// The filters of a block.
+    /// Records the filters of a block.
     pub(super) fn filter_calls(&mut self, filters: &'t [FilterCall]) {
         for filter in filters {
             self.filter(&mut Reach::unknown(filter.span), filter);
@@ -306,7 +306,7 @@ impl<'t> Walker<'t> {
         };
     }
 
-    /// Filters and tests that are named by an argument.
+    /// Records filters and tests whose names are arguments, as in `map('upper')`.
     fn note_argument_names(&mut self, filter: &FilterCall) {
         let (position, test) = match &*filter.name {
             "map" => (0, false),
@@ -331,13 +331,13 @@ impl<'t> Walker<'t> {
     }
 }
 
-/// How many attributes stand before the first call, if nothing else does.
+/// The number of attributes before the first call, if only attributes come before it.
 fn called_name_len(ops: &[PostfixStep]) -> Option<usize> {
     let len = ops.iter().take_while(|step| matches!(step.op, PostfixOp::Attr(_))).count();
     matches!(ops.get(len)?.op, PostfixOp::Call(_)).then_some(len)
 }
 
-/// What a method of a map or a list gives.
+/// The result of a method of a map or a list.
 fn method_result(reach: &Reach, method: &str, args: &CallArgs, span: Span) -> Reach {
     let mut result = Reach { shapes: Vec::new(), fresh: false, span: Span { end: span.end, ..reach.span } };
     match method {
@@ -353,7 +353,7 @@ fn method_result(reach: &Reach, method: &str, args: &CallArgs, span: Span) -> Re
     result
 }
 
-/// The part of a path that a subscript names.
+/// The part of a path that a subscript refers to.
 fn constant_part(key: &Expr) -> PathPart {
     let index = |value: i128| i64::try_from(value).map_or(PathPart::Each, PathPart::Index);
     match &key.kind {
@@ -367,7 +367,7 @@ fn constant_part(key: &Expr) -> PathPart {
     }
 }
 
-/// The attribute of the items that a filter reads, if it is written down.
+/// The attribute of the items that a filter reads, if it is a string literal.
 fn attribute_of(filter: &FilterCall) -> Option<&str> {
     let by_keyword = filter.args.keywords.iter().find(|keyword| &*keyword.name.name == "attribute");
     let position = match &*filter.name {
@@ -379,7 +379,7 @@ fn attribute_of(filter: &FilterCall) -> Option<&str> {
     by_keyword.map(|keyword| &keyword.value).or(positional).and_then(text_of)
 }
 
-/// The path to what `attribute` names in filters: keys and numbers with dots between them.
+/// The path to an `attribute` of a filter: keys and numbers separated by dots.
 fn attribute_path(item: &VariablePath, attribute: &str) -> VariablePath {
     let part = |part: &str| part.parse().map_or_else(|_| PathPart::Key(part.into()), PathPart::Index);
     item.with_parts(attribute.split('.').map(part))
@@ -393,7 +393,7 @@ pub(super) fn text_of(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// The names that an expression may stand for as a template, and whether there may be others.
+/// The template names that an expression may evaluate to, and whether it may evaluate to others.
 pub(super) fn template_names(expr: &Expr) -> (Vec<String>, bool) {
     let mut names = Vec::new();
     let mut dynamic = false;

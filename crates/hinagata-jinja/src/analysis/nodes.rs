@@ -1,10 +1,10 @@
-//! The nodes that a record of origins points at.
+//! The nodes that a record of origins refers to.
 
 use hinagata_value::analysis::Analysis;
 
 use crate::ast::{For, Stmt, StmtKind};
 
-/// Adds what prints and what loops to `analysis`, whose variables are complete and in source order.
+/// Adds the print and loop nodes to `analysis`, whose variables are complete and in source order.
 pub(super) fn collect_nodes(body: &[Stmt], analysis: &mut Analysis) {
     for stmt in body {
         match &stmt.kind {
@@ -18,7 +18,7 @@ pub(super) fn collect_nodes(body: &[Stmt], analysis: &mut Analysis) {
     }
 }
 
-/// Adds a loop where all of the iterated expression is a path: only then the turn is the place in the data.
+/// Adds a loop whose iterated expression is a path: only then is the iteration number an index in the data.
 fn add_loop(stmt: &Stmt, node: &For, analysis: &mut Analysis) {
     let iterated = node.iter.span;
     let first = analysis.variables.partition_point(|item| item.position.start < iterated.start);

@@ -1,17 +1,17 @@
-//! Names that a template binds, and what their values are parts of.
+//! The names that a template binds, and the data that their values come from.
 
 use std::collections::HashMap;
 
 use hinagata_value::analysis::{Binding, Meaning, ScopeLog, add_shapes};
 
-/// How a frame hangs together with those around it.
+/// How a frame relates to the enclosing frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameKind {
-    /// Names that are bound inside are gone outside.
+    /// Names that are bound inside are not visible outside.
     Inner,
-    /// One way through an `if`: names may be bound behind it.
+    /// One branch of an `if`: its names may be bound after the `if`.
     Arm,
-    /// Sees only the names at the top: a block that is not scoped.
+    /// A block that is not scoped: it sees only top-level names.
     Block,
 }
 
@@ -19,18 +19,18 @@ pub(super) enum FrameKind {
 struct Frame<'t> {
     kind: FrameKind,
     names: HashMap<&'t str, Binding>,
-    /// The end of the log when the frame was entered.
+    /// The head of the log when the frame was entered.
     log: Option<u32>,
 }
 
-/// The names in sight.
+/// The visible names.
 #[derive(Debug)]
 pub(super) struct Scopes<'t> {
     frames: Vec<Frame<'t>>,
     log: ScopeLog,
-    /// The entry of the log from which the names in sight can be read.
+    /// The log entry that the visible names start from.
     head: Option<u32>,
-    /// The same for the names at the top.
+    /// The same for the top-level names.
     top: Option<u32>,
 }
 
@@ -67,14 +67,14 @@ impl<'t> Scopes<'t> {
         }
     }
 
-    /// Leaves an arm; its names wait for [`Scopes::join`].
+    /// Leaves an arm and returns its names for [`Scopes::join`].
     pub(super) fn leave_arm(&mut self) -> Vec<(&'t str, Binding)> {
         let mut names: Vec<_> = self.pop().into_iter().collect();
         names.sort_unstable_by_key(|(name, _)| *name);
         names
     }
 
-    /// Binds what the arms of one `if` bound. Unless it has an `else`, none of them may have run.
+    /// Binds the names that the arms of one `if` bound. Without an `else`, possibly none of the arms ran.
     pub(super) fn join(&mut self, arms: Vec<Vec<(&'t str, Binding)>>, has_else: bool) {
         if self.log.is_full() {
             return;
@@ -106,7 +106,7 @@ impl<'t> Scopes<'t> {
         }
     }
 
-    /// What `name` means here.
+    /// The meaning of `name` here.
     pub(super) fn look_up(&self, name: &str) -> Meaning {
         let mut meaning = Meaning::default();
         let mut hidden = false;
@@ -123,7 +123,7 @@ impl<'t> Scopes<'t> {
         meaning
     }
 
-    /// The place in the log for the names in sight now.
+    /// The log entry for the names that are visible now.
     pub(super) fn head(&self) -> Option<u32> {
         self.head
     }

@@ -24,15 +24,15 @@ pub(super) struct Walker<'t> {
     source: &'t Source,
     pub(super) analysis: Analysis,
     pub(super) scopes: Scopes<'t>,
-    /// Names that are bound at the top in any case: when macros and blocks run, they all may be.
+    /// Names that are always bound at the top level. Macros and blocks may run after all of them are bound.
     defined: HashSet<&'t str>,
-    /// Macros and blocks around.
+    /// The number of enclosing macros and blocks.
     pub(super) deferred: u32,
-    /// What the macros around read of `varargs`, `kwargs` and `caller`.
+    /// Which of `varargs`, `kwargs` and `caller` each enclosing macro reads.
     pub(super) specials: Vec<Specials>,
 }
 
-/// Which of the names that a macro has by itself are read in it.
+/// Which implicit names of a macro its body reads.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Specials {
     pub(super) varargs: bool,
@@ -40,7 +40,7 @@ pub(super) struct Specials {
     pub(super) caller: bool,
 }
 
-/// The names that a macro and a call block have by themselves.
+/// The implicit names of macros and call blocks.
 const SPECIALS: [&str; 3] = ["varargs", "kwargs", "caller"];
 
 impl<'t> Walker<'t> {
@@ -57,7 +57,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// Whether a name that is unbound here is bound when the code around runs.
+    /// Whether a name that is not bound yet is bound by the time the enclosing macro or block runs.
     pub(super) fn is_bound_later(&self, name: &str) -> bool {
         self.deferred > 0 && self.defined.contains(name)
     }
@@ -82,7 +82,7 @@ impl<'t> Walker<'t> {
     fn finish(self) -> Analysis {
         let mut analysis = self.analysis;
         let end = self.scopes.head();
-        // A parent runs when all of the child is done.
+        // A parent runs after the whole child.
         for template in &mut analysis.templates {
             if template.kind == TemplateUseKind::Extends {
                 template.passes = PassedVariables::Scope(end);
@@ -105,7 +105,7 @@ impl<'t> Walker<'t> {
         }
     }
 
-    /// A body with names of its own.
+    /// Walks a body with its own names.
     fn inner_body(&mut self, body: &'t [Stmt]) {
         self.scopes.enter(FrameKind::Inner);
         self.body(body);
@@ -209,7 +209,7 @@ impl<'t> Walker<'t> {
         self.inner_body(&node.otherwise);
     }
 
-    /// Binds a loop target to the items of what is iterated.
+    /// Binds a loop target to the items of the iterated value.
     fn bind_items(&mut self, target: &'t Target, shapes: &[DataShape]) {
         let pairs: Vec<DataShape> = shapes
             .iter()
@@ -227,7 +227,7 @@ impl<'t> Walker<'t> {
         self.bind(target, shapes.iter().filter_map(DataShape::item).map(DataShape::At).collect());
     }
 
-    /// Binds a target to a value; a tuple of targets to a tuple of values one by one.
+    /// Binds a target to a value. The items of a tuple literal are not followed.
     fn assign(&mut self, target: &'t Target, value: &Expr, shapes: Vec<DataShape>) {
         if let (TargetKind::Tuple(targets), ExprKind::Tuple(_)) = (&target.kind, &value.kind) {
             for target in targets {
@@ -274,7 +274,7 @@ impl<'t> Walker<'t> {
         self.analysis.macros.push(definition);
     }
 
-    /// The body of a macro or a call block.
+    /// Walks the body of a macro or a call block.
     fn function(&mut self, params: &'t [Param], body: &'t [Stmt]) -> Specials {
         for param in params {
             if let Some(default) = &param.default {
@@ -341,7 +341,7 @@ impl<'t> Walker<'t> {
     }
 }
 
-/// The names that are bound at the top of a template, whatever the run does.
+/// Collects the names that every run binds at the top level of a template.
 fn collect_defined<'t>(body: &'t [Stmt], defined: &mut HashSet<&'t str>) {
     for stmt in body {
         match &stmt.kind {

@@ -1,14 +1,14 @@
 //! The nodes directly inside a node.
 //!
-//! Every walk over a tree goes by these, so that a new kind of node is seen by all of them: the compiler
-//! asks for it here, where no match has a wildcard.
+//! Every walk over a tree uses these iterators. Their matches have no wildcard, so the compiler requires
+//! that a new kind of node is added here, and then all walks visit it.
 
 use super::{
     Arm, BinaryStep, CallArgs, CompareStep, Expr, ExprKind, FilterCall, Param, PostfixOp, PostfixStep, Stmt,
     StmtKind, Target,
 };
 
-/// The places where an expression may hold others; most of them are empty.
+/// The possible children of an expression; most of them are empty.
 #[derive(Default)]
 struct Inside<'t> {
     first: Option<&'t Expr>,
@@ -82,7 +82,7 @@ impl CallArgs {
     }
 }
 
-/// The places where a statement may hold expressions outside of its bodies; most of them are empty.
+/// The possible expressions of a statement outside its bodies; most of them are empty.
 #[derive(Default)]
 struct Head<'t> {
     arms: &'t [Arm],
@@ -174,7 +174,7 @@ mod tests {
         parse("t", source, &options, &budget).expect("the template parses")
     }
 
-    /// The names that are read in expressions, in the order of the walk.
+    /// Collects the names that expressions read, in the order of the walk.
     fn names(body: &[Stmt], found: &mut Vec<String>) {
         fn expr_names(expr: &Expr, found: &mut Vec<String>) {
             if let ExprKind::Name(name) = &expr.kind {

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Compiles expressions.
 
 use hinagata_value::{Error, Key, LimitKind, Result};
 
@@ -88,7 +88,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// An operand and what follows it.
+    /// Compiles an operand and the operations after it.
     fn postfix(&mut self, node: &ast::Postfix) -> Result<Expr> {
         self.operations(&node.base, &node.ops)
     }
@@ -140,7 +140,7 @@ impl Compiler<'_> {
         Ok(link_operations(base, links))
     }
 
-    /// `loop.index` and the like of the innermost loop, which need no loop object.
+    /// Compiles `loop.index` and similar uses of the innermost loop that need no loop object.
     fn direct_loop<'n>(
         &mut self,
         base: &ast::Expr,
@@ -167,7 +167,7 @@ impl Compiler<'_> {
         Ok(Some(Expr::Call(Box::new(Call { callee, args: self.args(args)?, span }))))
     }
 
-    /// What a call block calls: as in an expression, but the call itself comes from the block.
+    /// Compiles the callee of a call block.
     pub(super) fn callee_of(&mut self, callee: &ast::Expr) -> Result<Callee> {
         if let ExprKind::Postfix(node) = &callee.kind
             && let Some((last, before)) = node.ops.split_last()
@@ -218,7 +218,7 @@ impl Compiler<'_> {
 
     fn test(&mut self, test: &ast::TestCall) -> Result<TestCall> {
         let args = self.args(&test.args)?;
-        // Literal and nothing there: no argument at all.
+        // `literal` excludes `*args` and `**kwargs`, so this means: no argument at all.
         let no_args = args.literal && args.positional.is_empty() && args.keywords.is_empty();
         Ok(TestCall {
             name: test.name.to_string(),
@@ -239,7 +239,7 @@ fn path_step(name: &str, span: Span) -> PathStep {
     PathStep { key: Key::new(name), special: methods::is_map_method(name) || name.starts_with('_'), span }
 }
 
-/// Whether an expression consists of literals alone.
+/// Whether an expression consists of literals only.
 fn is_literal(expr: &ast::Expr) -> bool {
     match &expr.kind {
         ExprKind::Const(_) => true,
@@ -250,7 +250,7 @@ fn is_literal(expr: &ast::Expr) -> bool {
     }
 }
 
-/// The operations on their operand.
+/// Applies operations to their operand.
 fn link_operations(base: Expr, mut links: Vec<Expr>) -> Expr {
     let Some(mut last) = links.pop() else { return base };
     let operand = if links.len() > 1 {

@@ -1,4 +1,4 @@
-//! From the syntax tree to code: names become slots, filters become functions.
+//! The compiler: turns the syntax tree into code, where names are slots and filters are functions.
 
 mod expression;
 mod symbols;
@@ -25,7 +25,7 @@ use crate::{
 /// Compiles a parsed template.
 ///
 /// # Errors
-/// When a filter or test is not known, or a name cannot be set; when the budget is used up.
+/// When a filter or test is unknown, a name cannot be set, or the budget is exhausted.
 pub(crate) fn compile_template(
     template: &ast::Template,
     source: &Source,
@@ -59,27 +59,27 @@ fn has_extends(body: &[Stmt]) -> bool {
 struct Compiler<'s> {
     source: &'s Source,
     budget: &'s Budget,
-    /// The functions around what is being compiled, the innermost last.
+    /// The enclosing functions, innermost last.
     functions: Vec<FunctionScope>,
     blocks: Vec<BlockCode>,
     has_extends: bool,
 }
 
-/// A function that is being compiled.
+/// A function while it is compiled.
 struct FunctionScope {
     scopes: Vec<NameScope>,
     next_slot: Slot,
-    /// Whether it sees the functions around it: macros do, blocks do not.
+    /// Whether it sees the enclosing functions: macros do, blocks do not.
     nested: bool,
-    /// Whether what it prints is dropped once the template extends another one: that of the root, but for
-    /// what a `set` block catches.
+    /// Whether its output is dropped once the template has extended another. True for the root, except
+    /// inside a `set` block.
     muted: bool,
-    /// The loops around what is being compiled, the innermost last: how many scopes deep each is.
+    /// The enclosing loops, innermost last.
     loops: Vec<OpenLoop>,
 }
 
 struct OpenLoop {
-    /// How many scopes are open inside this loop's body.
+    /// The index of the first scope inside the body of this loop.
     scope: usize,
 }
 
@@ -87,17 +87,17 @@ struct OpenLoop {
 struct NameScope {
     symbols: Symbols,
     slots: HashMap<Box<str>, Slot>,
-    /// The variables that were looked up from here.
+    /// The variables that were looked up in this scope.
     vars: HashMap<Box<str>, Arc<Var>>,
-    /// Its names with those around it, once requested.
+    /// Its names and the outer ones, once computed.
     visible: Option<Arc<Visible>>,
-    /// Whether it is the root itself, and not a scope inside.
+    /// Whether it is the scope of the root itself, not an inner one.
     top_level: bool,
 }
 
 impl FunctionScope {
     fn new(nested: bool, muted: bool) -> Self {
-        // Slot 0 of a nested function holds the frame it was made in.
+        // Slot 0 of a nested function holds the frame that it was created in.
         Self { scopes: Vec::new(), next_slot: Slot::from(nested), nested, muted, loops: Vec::new() }
     }
 
@@ -123,7 +123,7 @@ impl Compiler<'_> {
         Ok(TemplateCode { root: function, self_slot, blocks: std::mem::take(&mut self.blocks), top_level })
     }
 
-    /// The names that the root sets: imports are seen by blocks, but not by those who import us.
+    /// The names that the root sets. Blocks see imported names; templates that import this one do not.
     fn top_level(&self, body: &[Stmt], scope: &NameScope) -> TopLevel {
         let mut imported = HashSet::new();
         uses::imported_names(body, &mut imported);
@@ -146,7 +146,7 @@ impl Compiler<'_> {
         Function { body, slots: scope.map_or(0, |scope| scope.next_slot) }
     }
 
-    /// Opens a scope whose names `analyse` finds.
+    /// Opens a scope with the names that `analyse` finds.
     fn open_scope(&mut self, top_level: bool, analyse: impl FnOnce(&mut Analysis<'_>)) {
         let outer = |name: &str| match self.find(name) {
             Some(_) => Some(Outer::Set),
@@ -167,7 +167,7 @@ impl Compiler<'_> {
         self.function().scopes.pop().expect("a scope is open")
     }
 
-    /// The slots that the innermost scope must empty when it starts.
+    /// The slots that the innermost scope must clear at its start.
     fn fresh_slots(&mut self) -> Vec<Slot> {
         let Some(scope) = self.function().scopes.last() else { return Vec::new() };
         let stores = scope.symbols.stores().iter();
@@ -177,7 +177,7 @@ impl Compiler<'_> {
             .collect()
     }
 
-    /// A body in a scope of its own.
+    /// Compiles a body in its own scope.
     fn compile_scope(&mut self, body: &[Stmt]) -> Result<Scope> {
         self.open_scope(false, |analysis| analysis.body(body));
         let code = self.body(body)?;
@@ -186,7 +186,7 @@ impl Compiler<'_> {
         Ok(Scope { body: code, fresh })
     }
 
-    /// Where a name is set, as seen from here: the places in the order they are looked at.
+    /// The places that set a name, in lookup order, as seen from the innermost scope.
     fn find(&self, name: &str) -> Option<(Vec<VarPlace>, Initial)> {
         let mut places = Vec::new();
         let mut last = None;
@@ -209,7 +209,7 @@ impl Compiler<'_> {
         last.map(|initial| (places, initial))
     }
 
-    /// Whether a scope that is open here reads a name.
+    /// Whether an open scope reads a name.
     fn reads(&self, name: &str) -> bool {
         for function in self.functions.iter().rev() {
             if function.scopes.iter().any(|scope| scope.symbols.knows(name)) {
@@ -222,7 +222,7 @@ impl Compiler<'_> {
         false
     }
 
-    /// A variable that a scope around this place sets.
+    /// The variable `name`, if an enclosing scope sets it.
     fn var(&mut self, name: &str) -> Result<Option<Arc<Var>>> {
         if let Some(var) = self.scope().and_then(|scope| scope.vars.get(name)) {
             return Ok(Some(Arc::clone(var)));
@@ -253,7 +253,7 @@ impl Compiler<'_> {
     /// The names that an include or a scoped block sees here.
     fn visible(&mut self) -> Result<Option<Arc<Visible>>> {
         let mut outer = None;
-        // How many functions the scope that was looked at last is further out.
+        // The number of function boundaries since the last scope.
         let mut up = 0;
         let first = self.functions.iter().rposition(|function| !function.nested).unwrap_or_default();
         for function in first..self.functions.len() {
@@ -270,7 +270,7 @@ impl Compiler<'_> {
         Ok(outer)
     }
 
-    /// The names of one scope, with those around it.
+    /// The names of one scope and of the enclosing scopes.
     fn visible_scope(
         &mut self,
         function: usize,
@@ -278,7 +278,7 @@ impl Compiler<'_> {
         outer: Option<Arc<Visible>>,
         up: u32,
     ) -> Result<Arc<Visible>> {
-        // As the scope sees them: those further in are put aside.
+        // Inner scopes are removed for the lookup, so that names are resolved as this scope sees them.
         let functions = self.functions.split_off(function + 1);
         let scopes = self.functions[function].scopes.split_off(scope + 1);
         let stores = self.functions[function].scopes[scope].symbols.stores().to_vec();
@@ -302,7 +302,7 @@ impl Compiler<'_> {
         Ok(visible)
     }
 
-    /// A slot for `self`, `super` or the like, when the body uses the name without setting it.
+    /// A slot for an implicit name such as `self` or `super`, if the body uses it without setting it.
     fn special_slot(&mut self, body: &[Stmt], name: &str) -> Option<Slot> {
         uses::uses_name(body, name).then(|| self.function().new_slot())
     }
@@ -386,8 +386,8 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Whether a statement does nothing once the template extends another one. A block that stands in a
-    /// loop or another scope of the root runs all the same, as in Jinja2.
+    /// Whether a statement is skipped once the template has extended another. As in Jinja2, a block inside
+    /// a loop or another scope of the root still runs.
     fn is_muted(&mut self, op: &Op) -> bool {
         let function = self.function();
         match op {
@@ -498,7 +498,7 @@ impl Compiler<'_> {
                     analysis.declare(name);
                 }
             }
-            // Defaults are read in the macro's own scope, before its body.
+            // Defaults are evaluated in the scope of the macro, before its body.
             params
                 .iter()
                 .filter_map(|param| param.default.as_ref())
@@ -530,7 +530,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// The slot of a name that the innermost scope declares.
+    /// The slot of a name that is declared in the innermost scope.
     fn slot_of(&mut self, name: &str) -> Slot {
         self.function().scopes.last().and_then(|scope| scope.slots.get(name).copied()).unwrap_or_default()
     }
@@ -592,7 +592,7 @@ impl Compiler<'_> {
         })
     }
 
-    /// Whether `loop` here is the innermost loop of this function, and not a name of another scope.
+    /// Whether `loop` refers to the innermost loop of this function here, not to a name of another scope.
     fn is_direct_loop(&mut self) -> bool {
         let function = self.function();
         let Some(open) = function.loops.last() else { return false };

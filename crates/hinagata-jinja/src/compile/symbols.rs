@@ -1,8 +1,8 @@
-//! Which names a scope sets, and what such a name is before it is set.
+//! The names that a scope sets, and their values before they are set.
 //!
-//! Jinja2 decides this for a whole scope before it runs: a name that is set anywhere in a scope
-//! belongs to the scope. What it is before that depends on what comes first in the source: read
-//! first, it is looked up outside; set first, it is undefined.
+//! Jinja2 decides this for a whole scope before it runs: a name that is set anywhere in a scope belongs to
+//! the scope. Its value before that depends on the first use in the source: if the first use reads the
+//! name, it is looked up outside; if the first use sets it, it is undefined.
 //!
 //! The reasons are in `docs/design/jinja-scopes.md`.
 
@@ -10,25 +10,25 @@ use std::collections::{HashMap, HashSet};
 
 use crate::ast::{Expr, ExprKind, Stmt, StmtKind, Target, TargetKind};
 
-/// What a name of a scope is before the scope sets it.
+/// The value of a name before its scope sets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Initial {
     /// A parameter or loop target: always set.
     Param,
-    /// What the scope outside has under this name.
+    /// The value in the outer scope.
     Outer,
-    /// What the context has under this name.
+    /// The value in the context.
     Context,
     Undefined,
 }
 
-/// What is known of the names of one scope.
+/// The names of one scope.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
-    /// What a name is before it is set; names that are only read are here too.
+    /// The initial value of each name, including names that are only read.
     refs: HashMap<Box<str>, Initial>,
     stored: HashSet<Box<str>>,
-    /// The stored names in the order they are met.
+    /// The stored names in source order.
     order: Vec<Box<str>>,
 }
 
@@ -49,7 +49,7 @@ impl Symbols {
         self.stored.contains(name)
     }
 
-    /// The names this scope sets, in the order they are met.
+    /// The names that this scope sets, in source order.
     pub(super) fn stores(&self) -> &[Box<str>] {
         &self.order
     }
@@ -64,12 +64,12 @@ impl Symbols {
     }
 }
 
-/// How a scope around knows a name.
+/// How an enclosing scope uses a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outer {
-    /// It sets it.
+    /// It sets the name.
     Set,
-    /// It only reads it: a name of the context.
+    /// It only reads the name, from the context.
     Read,
 }
 
@@ -82,11 +82,11 @@ impl From<Outer> for Initial {
     }
 }
 
-/// Goes over the statements of one scope, in the order Jinja2 does; scopes inside are left out.
+/// Walks the statements of one scope in the order of Jinja2, without inner scopes.
 pub(super) struct Analysis<'o> {
-    /// What is known so far, and above it what each open branch adds.
+    /// The names so far, then the names that each open branch adds.
     layers: Vec<Symbols>,
-    /// How a scope around this one knows a name, if it does.
+    /// Returns how an enclosing scope uses a name, if it does.
     outer: &'o dyn Fn(&str) -> Option<Outer>,
 }
 
@@ -125,7 +125,7 @@ impl<'o> Analysis<'o> {
         self.top().add_store(name);
     }
 
-    /// What `visit` adds to the names, as a branch that may not be taken.
+    /// Returns the names that `visit` adds, as a branch that may not run.
     fn branch(&mut self, visit: impl FnOnce(&mut Self)) -> Symbols {
         self.layers.push(Symbols::default());
         visit(self);
@@ -186,14 +186,15 @@ impl<'o> Analysis<'o> {
         }
     }
 
-    /// An `elif` is an `if` in a branch of its own, with nothing else beside its body.
+    /// An `elif` is an `if` in its own branch, without `elif` or `else`.
     fn elif(&mut self, test: &Expr, body: &[Stmt]) {
         self.expr(test);
         let elif_symbols = self.branch(|this| this.body(body));
         self.merge([elif_symbols, Symbols::default(), Symbols::default()]);
     }
 
-    /// Names that only some branches set are what they are outside where no branch set them.
+    /// Merges branches. A name that only some branches set has the value of the outer scope where no branch
+    /// set it.
     fn merge(&mut self, branches: [Symbols; 3]) {
         let mut counts: HashMap<Box<str>, usize> = HashMap::new();
         for name in branches.iter().flat_map(Symbols::stores) {

@@ -1,10 +1,10 @@
-//! Questions about what a body uses, asked before it is compiled.
+//! Checks of what a body uses, made before it is compiled.
 
 use std::collections::HashSet;
 
 use crate::ast::{Expr, ExprKind, PostfixOp, PostfixStep, Stmt, StmtKind, Target, TargetKind};
 
-/// Calls `name` with every name that a target sets.
+/// Calls `name` for every name that a target sets.
 pub(super) fn target_names(target: &Target, name: &mut impl FnMut(&str)) {
     match &target.kind {
         TargetKind::Name(found) => name(found),
@@ -13,7 +13,7 @@ pub(super) fn target_names(target: &Target, name: &mut impl FnMut(&str)) {
     }
 }
 
-/// The names that imports of the root bind: those who import this template do not see them.
+/// Collects the names that imports of the root bind. Templates that import this one do not see them.
 pub(super) fn imported_names<'t>(body: &'t [Stmt], names: &mut HashSet<&'t str>) {
     for stmt in body {
         match &stmt.kind {
@@ -27,20 +27,19 @@ pub(super) fn imported_names<'t>(body: &'t [Stmt], names: &mut HashSet<&'t str>)
     }
 }
 
-/// Whether a body reads `name` before anything in it sets it. Blocks inside do not count: they are
-/// functions of their own.
+/// Whether a body reads `name` before it sets it. Blocks inside do not count: they are separate functions.
 pub(super) fn uses_name(body: &[Stmt], name: &str) -> bool {
     let mut finder = Finder { name, found: false, set: false, only_escapes: false };
     finder.body(body);
     finder.found
 }
 
-/// Whether the body of a loop needs `loop`: it reads it, or has a scoped block, which may.
+/// Whether the body of a loop reads `loop` or has a scoped block, which may read it.
 pub(super) fn uses_loop(body: &[Stmt]) -> bool {
     uses_name(body, "loop") || has_scoped_block(body)
 }
 
-/// Whether `loop` is used other than by `loop.name`, `loop(…)`, `loop.cycle(…)` in the body itself.
+/// Whether the body uses `loop` other than by `loop.name`, `loop(…)` and `loop.cycle(…)`.
 pub(super) fn loop_escapes(body: &[Stmt]) -> bool {
     let mut finder = Finder { name: "loop", found: false, set: false, only_escapes: true };
     finder.body(body);
@@ -57,17 +56,17 @@ fn has_include(body: &[Stmt]) -> bool {
     })
 }
 
-/// Whether `test` holds for a statement of `body` or of anything in it.
+/// Whether `test` is true for a statement of `body`, at any depth.
 fn any_stmt(body: &[Stmt], test: &dyn Fn(&Stmt) -> bool) -> bool {
     body.iter().any(|stmt| test(stmt) || stmt.bodies().any(|body| any_stmt(body, test)))
 }
 
-/// Looks for reads of one name, in source order, until something sets it.
+/// Finds reads of one name, in source order, until a statement sets it.
 struct Finder<'n> {
     name: &'n str,
     found: bool,
     set: bool,
-    /// Whether `loop.name` and `loop(…)` are no finds, where the loop is the one looked at.
+    /// Whether to ignore `loop.name` and `loop(…)` of the examined loop.
     only_escapes: bool,
 }
 
@@ -91,7 +90,7 @@ impl Finder<'_> {
                 }
                 self.body(&node.otherwise);
             }
-            // A `loop` inside is that loop's own, except in its `if` and its `else`.
+            // In an inner loop, `loop` is the inner one, except in its `if` and its `else`.
             StmtKind::For(node) if self.only_escapes => {
                 self.exprs(stmt.exprs());
                 self.inner_loop(&node.body);
@@ -149,14 +148,14 @@ impl Finder<'_> {
         stmt.bodies().for_each(|body| self.body(body));
     }
 
-    /// A body that runs as a function of its own: any use of the name there is through an object.
+    /// Visits a body that runs as a separate function: every use of the name in it needs an object.
     fn closure(&mut self, body: &[Stmt]) {
         let only_escapes = std::mem::replace(&mut self.only_escapes, false);
         self.body(body);
         self.only_escapes = only_escapes;
     }
 
-    /// The body of a loop inside: `loop` there is another loop, unless the name is not `loop`.
+    /// Visits the body of an inner loop, unless the name is `loop`, which is another loop there.
     fn inner_loop(&mut self, body: &[Stmt]) {
         if self.name != "loop" {
             self.body(body);

@@ -1,15 +1,15 @@
-//! Numbers and strings as they are written.
+//! Number and string literals.
 //!
-//! Numbers are Python's (`1_000`, `0xff`, `1e-3`), but a literal ends where it stops being one:
-//! `1__0` is the integer `1` and the name `__0`. Strings have the escapes of Python's string
-//! literals with one difference that Jinja2 has too: a backslash before a character outside ASCII
-//! stays and the character is spelled out, `\é` is the text `\xe9`.
+//! Numbers are Python's (`1_000`, `0xff`, `1e-3`), but a literal ends where it stops being one: `1__0` is
+//! the integer `1` and the name `__0`. Strings have the escapes of Python's string literals, with one
+//! difference that Jinja2 has too: a backslash before a non-ASCII character stays, and the character
+//! becomes its escape: `\é` is the text `\xe9`.
 
 use std::{collections::HashMap, iter::Peekable, str::Chars, sync::LazyLock};
 
 use crate::ast::Const;
 
-/// The length of the float that `text` starts with, 0 if there is none.
+/// The length of the float that `text` starts with; 0 without one.
 pub(super) fn float_len(text: &[u8]) -> usize {
     let whole = digits(text, 0);
     if whole == 0 {
@@ -30,7 +30,7 @@ pub(super) fn float_len(text: &[u8]) -> usize {
     if fraction > 0 { mantissa } else { 0 }
 }
 
-/// The length of the decimal digits at `from`, single underscores between them allowed.
+/// The length of the decimal digits at `from`, with single underscores between them.
 fn digits(text: &[u8], from: usize) -> usize {
     match text.get(from) {
         Some(byte) if byte.is_ascii_digit() => 1 + more_digits(text, from + 1, u8::is_ascii_digit),
@@ -38,7 +38,7 @@ fn digits(text: &[u8], from: usize) -> usize {
     }
 }
 
-/// The length of further digits at `from`, each with an underscore before it or not.
+/// The length of further digits at `from`, each with an optional underscore before it.
 fn more_digits(text: &[u8], from: usize, is_digit: impl Fn(&u8) -> bool) -> usize {
     let mut at = from;
     loop {
@@ -50,7 +50,7 @@ fn more_digits(text: &[u8], from: usize, is_digit: impl Fn(&u8) -> bool) -> usiz
     }
 }
 
-/// The length and the base of the integer that `text` starts with; the length is 0 if there is none.
+/// The length and the base of the integer that `text` starts with; the length is 0 without one.
 pub(super) fn integer_len(text: &[u8]) -> (usize, u32) {
     let (base, is_digit): (u32, fn(&u8) -> bool) = match text {
         [b'0', b'b' | b'B', ..] => (2, |byte| matches!(byte, b'0' | b'1')),
@@ -61,7 +61,7 @@ pub(super) fn integer_len(text: &[u8]) -> (usize, u32) {
         _ => return (0, 10),
     };
     match more_digits(text, 2, is_digit) {
-        // `0b` with nothing behind it is a zero and a name.
+        // `0b` without digits is a zero and a name.
         0 => (1, 10),
         len => (2 + len, base),
     }
@@ -95,7 +95,7 @@ pub(super) fn string_len(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// The value of a string literal without its quotes, or what is wrong with it.
+/// The value of a string literal, passed without its quotes, or an error message.
 pub(super) fn string(text: &str) -> Result<String, &'static str> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();
@@ -145,8 +145,8 @@ fn escape(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), &'sta
     Ok(())
 }
 
-/// Punctuation, currencies, arrows and symbols by name: what an author may not find on the keyboard.
-/// All names of Unicode would be larger than the engine.
+/// Punctuation, currencies, arrows and symbols by name: characters that many keyboards lack. A table of all
+/// Unicode names would be larger than the engine.
 static CHARACTERS: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
     let parse_entry = |line: &'static str| {
         let (code, name) = line.split_once(' ')?;
@@ -155,7 +155,7 @@ static CHARACTERS: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
     include_str!("characters.txt").lines().filter_map(parse_entry).collect()
 });
 
-/// A character by its name in braces, in any case.
+/// Reads a character as its name in braces, in upper or lower case.
 fn named_character(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str> {
     const EXPECTED: &str = "`\\N` wants the name of a character in braces";
     chars.next_if_eq(&'{').ok_or(EXPECTED)?;
@@ -171,7 +171,7 @@ fn named_character(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str
     CHARACTERS.get(&*name.to_ascii_uppercase()).copied().ok_or(UNKNOWN)
 }
 
-/// Up to three octal digits, of which `first` is read already: at most `0o777`.
+/// Reads up to three octal digits, starting with `first`: at most `0o777`.
 fn octal(first: char, chars: &mut Peekable<Chars<'_>>) -> char {
     let mut code = first.to_digit(8).unwrap_or_default();
     for _ in 0..2 {
@@ -182,7 +182,7 @@ fn octal(first: char, chars: &mut Peekable<Chars<'_>>) -> char {
     char::from_u32(code).unwrap_or_default()
 }
 
-/// A character by `len` hexadecimal digits; the two halves of a surrogate pair are one character.
+/// Reads a character as `len` hexadecimal digits; the two halves of a surrogate pair are one character.
 fn hex(
     chars: &mut Peekable<Chars<'_>>,
     len: usize,

@@ -11,7 +11,7 @@ pub(crate) struct Token<'s> {
     pub(crate) span: Span,
 }
 
-/// What a token is. Comments, whitespace inside tags and the tags of raw blocks are none.
+/// The kind of a token. Comments, whitespace inside tags and the tags of raw blocks are not tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum TokenKind<'s> {
     /// Text outside tags, never empty.
@@ -31,7 +31,7 @@ pub(crate) enum TokenKind<'s> {
 }
 
 impl TokenKind<'_> {
-    /// How a message calls the token.
+    /// The name of the token in messages.
     pub(crate) fn describe_token(&self) -> String {
         match self {
             Self::Data(_) => "text".into(),
@@ -66,7 +66,7 @@ macro_rules! operators {
 
             /// The longest operator that `text` starts with.
             pub(crate) fn at_start_of(text: &str) -> Option<Self> {
-                // Those of two characters come first in the list below.
+                // Operators of two characters come first in the list below.
                 $(if text.starts_with($text) {
                     return Some(Self::$name);
                 })*
@@ -106,7 +106,7 @@ operators! {
 }
 
 impl Op {
-    /// What closes this opening bracket.
+    /// The bracket that closes this one.
     pub(crate) const fn closer(self) -> Option<Self> {
         match self {
             Self::OpenParen => Some(Self::CloseParen),

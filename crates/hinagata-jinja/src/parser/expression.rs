@@ -1,11 +1,11 @@
 //! Conditions, operators and tuples.
 //!
 //! Loosest to tightest: `if else`, `or`, `and`, `not`, comparisons, `+ -`, `~`, `* / // %`, `**`, signs.
-//! All group to the left, `**` too, and `~` binds tighter than `+`. What follows an operand (calls,
-//! subscripts, filters, tests) is in [`super::operand`].
+//! All group to the left, `**` too, and `~` binds tighter than `+`. Operations after an operand (calls,
+//! subscripts, filters, tests) are in [`super::operand`].
 //!
-//! Of a chain such as `a + b + c` Jinja2 makes a tree, and its line is that of the outermost node:
-//! where the chain begins if it has one operator, where its last operator stands if it has more.
+//! Jinja2 parses a chain such as `a + b + c` into a tree, whose line is that of the outermost node: the
+//! line where the chain begins if it has one operator, the line of its last operator if it has more.
 
 use hinagata_value::Result;
 
@@ -18,7 +18,7 @@ use crate::{
     lexer::{Op, TokenKind},
 };
 
-/// How tightly an operator binds.
+/// The precedence of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Or,
@@ -33,7 +33,7 @@ enum Level {
 }
 
 impl Level {
-    /// The level of the operands of operators of this level.
+    /// The level of the operands of an operator of this level.
     const fn operands(self) -> Self {
         match self {
             Self::Or => Self::And,
@@ -48,32 +48,32 @@ impl Level {
     }
 }
 
-/// What a tuple may consist of.
+/// The syntax that a tuple may use.
 #[derive(Clone, Copy)]
 pub(super) struct TupleRules {
-    /// Whether its items may be conditions (`a if b`).
+    /// Whether its items may be conditional expressions (`a if b`).
     pub(super) conditions: bool,
-    /// Whether it stands in parentheses and may be empty.
+    /// Whether it is in parentheses and may be empty.
     pub(super) parentheses: bool,
 }
 
 impl TupleRules {
     /// The value of a print tag, an assignment or a `do`.
     pub(super) const VALUE: Self = Self { conditions: true, parentheses: false };
-    /// The condition of an `if`, what a `for` iterates.
+    /// The condition of an `if`, or the iterated value of a `for`.
     pub(super) const CONDITION: Self = Self { conditions: false, parentheses: false };
-    /// What stands behind an opening parenthesis.
+    /// The contents of parentheses.
     pub(super) const PARENTHESES: Self = Self { conditions: true, parentheses: true };
 }
 
 impl Parser<'_> {
-    /// One expression, conditions included.
+    /// Parses one expression, including conditional ones.
     pub(super) fn expression(&mut self) -> Result<Expr> {
         let _level = self.nest()?;
         self.conditional()
     }
 
-    /// One expression, or several with commas: a tuple.
+    /// Parses one expression, or several with commas: a tuple.
     pub(super) fn tuple(&mut self, rules: TupleRules) -> Result<Expr> {
         let mut mark = self.mark();
         let first = if self.at_tuple_end() { None } else { Some(self.tuple_item(rules)?) };
@@ -111,8 +111,8 @@ impl Parser<'_> {
         self.operators(Level::Or)
     }
 
-    /// Whether a comma before this place was the last. No word ends a tuple: in `for a, in b` the
-    /// `in` is a variable.
+    /// Whether the current token ends a tuple. No word ends a tuple: in `for a, in b` the `in` is a
+    /// variable.
     pub(super) fn at_tuple_end(&self) -> bool {
         matches!(self.current(), TokenKind::VariableEnd | TokenKind::BlockEnd | TokenKind::Op(Op::CloseParen))
     }
@@ -146,7 +146,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.span_from(mark) })
     }
 
-    /// Operators that bind as tightly as `level` or tighter, and their operands.
+    /// Parses operators that bind as tightly as `level` or tighter, and their operands.
     fn operators(&mut self, level: Level) -> Result<Expr> {
         let mark = self.mark();
         let mut left =
@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    /// How tightly the operator binds that is current, if one is.
+    /// The precedence of the current operator, if the current token is one.
     fn operator(&mut self) -> Result<Option<Level>> {
         if self.at_name("not") {
             return Ok((*self.peek()? == TokenKind::Name("in")).then_some(Level::Compare));
@@ -194,7 +194,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Unary(UnaryOp::Not, Box::new(operand)), span: self.span_from(mark) })
     }
 
-    /// The rest of `a or b or c`, `a and b`, `a ~ b`.
+    /// Parses the rest of `a or b or c`, `a and b`, `a ~ b`.
     #[inline(never)]
     fn list(&mut self, level: Level, mut mark: Mark, first: Expr) -> Result<Expr> {
         let mut operands = vec![first];
@@ -243,7 +243,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.span_from(mark) })
     }
 
-    /// The rest of a comparison. Its line is that of the token behind it.
+    /// Parses the rest of a comparison. Its line is that of the token after it.
     #[inline(never)]
     fn compare(&mut self, mut mark: Mark, first: Expr) -> Result<Expr> {
         let mut rest = Vec::new();
@@ -260,7 +260,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.span_from(mark) })
     }
 
-    /// Takes the comparison operator that is current.
+    /// Takes the current comparison operator.
     fn comparison(&mut self) -> Result<(CompareOp, Span)> {
         let mark = self.mark();
         let op = match self.advance()?.kind {

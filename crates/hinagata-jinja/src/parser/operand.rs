@@ -1,7 +1,7 @@
-//! Operands: literals, names, brackets, and what follows them.
+//! Operands: literals, names, brackets, and the operations after them.
 //!
 //! Attributes, subscripts and calls may follow an operand first; then filters, tests and calls in any
-//! order. A sign takes only the former to itself: `-x.y|abs` is `(-(x.y))|abs`.
+//! order. A sign applies to the former only: `-x.y|abs` is `(-(x.y))|abs`.
 
 use hinagata_value::Result;
 
@@ -15,7 +15,7 @@ use crate::{
 };
 
 impl Parser<'_> {
-    /// An operand with its sign and what follows it; filters and tests only if `filters`.
+    /// Parses an operand with its sign and the operations after it; filters and tests only if `filters`.
     pub(super) fn operand(&mut self, filters: bool) -> Result<Expr> {
         let mark = self.mark();
         let base = match self.current() {
@@ -48,7 +48,7 @@ impl Parser<'_> {
         Ok(Expr { kind: ExprKind::Postfix(Box::new(Postfix { base, ops: ops.steps })), span })
     }
 
-    /// A literal, a name, or something in brackets.
+    /// Parses a literal, a name, or an expression in brackets.
     pub(super) fn primary(&mut self) -> Result<Expr> {
         let mark = self.mark();
         self.height = 0;
@@ -77,7 +77,7 @@ impl Parser<'_> {
         Ok(Expr { kind, span: self.span_from(mark) })
     }
 
-    /// What a name means that is read.
+    /// The expression for a name that is read.
     fn name(&mut self, name: &str) -> ExprKind {
         match name {
             "true" | "True" => ExprKind::Const(Const::Bool(true)),
@@ -92,7 +92,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Adjacent string literals, joined.
+    /// Parses adjacent string literals and joins them.
     fn strings(&mut self) -> Result<ExprKind> {
         let mut joined = String::new();
         while let TokenKind::Str(_) = self.current() {
@@ -150,7 +150,7 @@ impl Parser<'_> {
         Ok(ExprKind::Dict(pairs))
     }
 
-    /// Attributes, subscripts and calls.
+    /// Parses attributes, subscripts and calls.
     fn subscripts(&mut self, ops: &mut Ops) -> Result<()> {
         loop {
             let mark = self.mark();
@@ -242,7 +242,7 @@ impl Parser<'_> {
         self.expression().map(Some)
     }
 
-    /// Filters, tests and calls of what they give.
+    /// Parses filters, tests and calls of their results.
     fn filters_and_tests(&mut self, ops: &mut Ops) -> Result<()> {
         loop {
             let mark = self.mark();
@@ -261,7 +261,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Filters one behind the other, each with its `|`.
+    /// Parses a chain of filters, each with its `|`.
     pub(super) fn filters(&mut self) -> Result<Vec<FilterCall>> {
         let mut filters = Vec::new();
         while self.skip_op(Op::Pipe)? {
@@ -270,7 +270,7 @@ impl Parser<'_> {
         Ok(filters)
     }
 
-    /// The name of a filter and its arguments.
+    /// Parses the name of a filter and its arguments.
     #[inline(never)]
     pub(super) fn filter(&mut self) -> Result<FilterCall> {
         let (name, span) = self.dotted_name()?;
@@ -309,7 +309,7 @@ impl Parser<'_> {
         Ok(TestCall { name, negated, args, span: Span { line, ..span } })
     }
 
-    /// Whether the argument of a test follows, without parentheses around it.
+    /// Whether the argument of a test follows, without parentheses.
     fn at_test_argument(&self) -> bool {
         match self.current() {
             TokenKind::Name(name) => !matches!(*name, "else" | "or" | "and"),
@@ -335,7 +335,7 @@ impl Parser<'_> {
         Ok(CallArgs::default())
     }
 
-    /// Arguments in parentheses: by position, then by name; `*` and `**` once each, `**` last.
+    /// Parses arguments in parentheses: by position, then by name; `*` and `**` once each, `**` last.
     #[inline(never)]
     fn call_args(&mut self) -> Result<CallArgs> {
         let open = self.expect_op(Op::OpenParen)?.span;
@@ -393,7 +393,7 @@ impl Parser<'_> {
     }
 }
 
-/// The operations behind an operand so far.
+/// The operations after an operand so far.
 struct Ops {
     steps: Vec<PostfixStep>,
     /// The height of the highest part: the operand, a key, an argument.
@@ -407,7 +407,7 @@ impl Ops {
     }
 }
 
-/// What stands in a subscript.
+/// The contents of a subscript.
 enum Key {
     Plain(Expr),
     Slice(Box<Slice>),

@@ -30,16 +30,16 @@ const TAGS: &[&str] = &[
     "raw",
 ];
 
-/// What a block means for the statements inside.
+/// What a block changes for the statements inside.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Scope {
-    /// Nothing: the arms of an `if`.
+    /// Nothing, as the arms of an `if`.
     None,
-    /// Names that are set inside stay inside.
+    /// Names that are set inside are not visible outside.
     Inner,
     /// As `Inner`, and a `break` inside leaves this loop.
     Loop,
-    /// As `Inner`, and nothing inside can leave a loop outside.
+    /// As `Inner`, and no `break` inside can leave an outer loop.
     Function,
 }
 
@@ -48,7 +48,8 @@ impl<'s> Parser<'s> {
         self.statements(&[])
     }
 
-    /// Statements up to a tag of `ends`, whose name becomes the current token, or the end.
+    /// Parses statements up to the end of the source or to a tag of `ends`, whose name becomes the current
+    /// token.
     fn statements(&mut self, ends: &[&str]) -> Result<Vec<Stmt>> {
         let mut body = Vec::new();
         loop {
@@ -86,7 +87,7 @@ impl<'s> Parser<'s> {
         Ok(Stmt { kind: StmtKind::Print(value), span })
     }
 
-    /// The statement of one tag, and of the tags that belong to it.
+    /// Parses the statement of one tag, including the tags that belong to it.
     fn statement(&mut self, body: &mut Vec<Stmt>) -> Result<()> {
         let mark = self.mark();
         let TokenKind::Name(name) = *self.current() else {
@@ -117,7 +118,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// The end of the tag and what follows it, up to a tag of `ends`; the name of that one is current.
+    /// Parses the end of the tag and the body up to a tag of `ends`, whose name becomes the current token.
     pub(super) fn body(
         &mut self,
         tag: &'static str,
@@ -139,7 +140,7 @@ impl<'s> Parser<'s> {
         Ok(body)
     }
 
-    /// As [`Self::body`] for a single end tag, which is taken too.
+    /// As [`Self::body`] for a single end tag, which it takes too.
     pub(super) fn last_body(
         &mut self,
         tag: &'static str,
@@ -152,7 +153,7 @@ impl<'s> Parser<'s> {
         Ok(body)
     }
 
-    /// The body of a macro or a call block, and the rule for a parameter called `caller`.
+    /// Parses the body of a macro or a call block, and checks the rule for a parameter named `caller`.
     pub(super) fn function_body(
         &mut self,
         tag: &'static str,
@@ -181,7 +182,7 @@ impl<'s> Parser<'s> {
             open.tag,
             open.span.line
         );
-        // The line is the one of the last token; the tag is the better place if it is there.
+        // The line is that of the last token. If the open tag is on the same line, it is the better place.
         let end = self.current_span();
         self.error_at(if open.span.line == end.line { open.span } else { end }, message)
     }
@@ -218,7 +219,7 @@ impl<'s> Parser<'s> {
         error.with_near(near_names(name, ends.chain(TAGS.iter().copied()).chain(extra)))
     }
 
-    /// Takes the name of the tag that is current; the place of the statement.
+    /// Takes the name of the current tag and returns its span.
     pub(super) fn tag_name(&mut self) -> Result<Span> {
         self.advance().map(|token| token.span)
     }
@@ -250,7 +251,7 @@ fn looking_for(ends: &[&str]) -> String {
 }
 
 impl Context {
-    /// Goes into a block; gives what [`Context::leave`] needs.
+    /// Enters a block and returns the value that [`Context::leave`] needs.
     fn enter(&mut self, scope: Scope) -> u32 {
         let outside = self.loops;
         match scope {

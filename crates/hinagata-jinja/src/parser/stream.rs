@@ -1,4 +1,4 @@
-//! The tokens as the parser sees them: one that is current, one more on request.
+//! The tokens as the parser sees them: the current one, and one more on request.
 
 use hinagata_value::{Budget, Error, Result};
 
@@ -14,7 +14,7 @@ pub(super) struct Stream<'s> {
     lexer: Lexer<'s>,
     current: Token<'s>,
     ahead: Option<Token<'s>>,
-    /// Where the token before the current one ends.
+    /// The end of the token before the current one.
     last_end: u32,
 }
 
@@ -26,7 +26,7 @@ impl<'s> Stream<'s> {
     }
 }
 
-/// Where a node starts and the line it has unless something else decides.
+/// The start of a node, and its line unless another rule sets it.
 #[derive(Clone, Copy)]
 pub(super) struct Mark {
     pub(super) start: u32,
@@ -52,7 +52,7 @@ impl<'s> Parser<'s> {
         Ok(std::mem::replace(&mut self.stream.current, next))
     }
 
-    /// The token behind the current one.
+    /// The token after the current one.
     pub(super) fn peek(&mut self) -> Result<&TokenKind<'s>> {
         if self.stream.ahead.is_none() {
             self.stream.ahead = Some(self.stream.lexer.next_token()?);
@@ -94,7 +94,7 @@ impl<'s> Parser<'s> {
         Ok(found)
     }
 
-    /// Skips the two words, if both are there.
+    /// Skips two words, if both follow.
     pub(super) fn skip_names(&mut self, first: &str, second: &str) -> Result<bool> {
         let found = self.at_name(first) && matches!(self.peek()?, TokenKind::Name(found) if *found == second);
         if found {
@@ -112,7 +112,7 @@ impl<'s> Parser<'s> {
         if self.at_name(name) { self.advance() } else { Err(self.expected_error(&format!("`{name}`"))) }
     }
 
-    /// Takes a name, whatever it is.
+    /// Takes any name.
     pub(super) fn expect_name(&mut self) -> Result<Ident> {
         let TokenKind::Name(name) = *self.current() else { return Err(self.expected_error("a name")) };
         let span = self.advance()?.span;
@@ -133,7 +133,7 @@ impl<'s> Parser<'s> {
         self.advance().map(drop)
     }
 
-    /// The error that something else than the current token should be here.
+    /// The error for an unexpected current token: `what` was expected.
     #[cold]
     pub(super) fn expected_error(&self, what: &str) -> Error {
         let error = self.error_here(format!("expected {what}, found {}", self.current().describe_token()));
@@ -155,7 +155,7 @@ impl<'s> Parser<'s> {
         self.origin.syntax_error(span, message)
     }
 
-    /// Goes one level down; the guard goes up again.
+    /// Enters one level of nesting; dropping the guard leaves it.
     pub(super) fn nest(&self) -> Result<hinagata_value::Level<'s>> {
         self.budget.enter_level().map_err(|error| error.with_place(|| self.origin.place(self.current_span())))
     }

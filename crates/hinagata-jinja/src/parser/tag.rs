@@ -163,7 +163,7 @@ impl Parser<'_> {
         Ok(StmtKind::Include(Box::new(Include { template, ignore_missing, with_context })))
     }
 
-    /// `with context` or `without context`, if one is there.
+    /// Parses `with context` or `without context`, if present.
     fn context_words(&mut self) -> Result<Option<bool>> {
         Ok(if self.skip_names("with", "context")? {
             Some(true)
@@ -194,7 +194,7 @@ impl Parser<'_> {
             if !names.is_empty() && !self.skip_op(Op::Comma)? {
                 break self.context_words()?;
             }
-            // Behind a comma too: `import a, with context`.
+            // Also after a comma: `import a, with context`.
             if let Some(with_context) = self.context_words()? {
                 break Some(with_context);
             }
@@ -256,12 +256,12 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a statement may stand in a required block.
+/// Whether a statement is allowed in a required block.
 fn is_blank(stmt: &Stmt) -> bool {
     matches!(&stmt.kind, StmtKind::Text(text) if text.chars().all(is_space))
 }
 
-/// The callee, the arguments and the place of an expression that is a call.
+/// Splits a call into its callee, its arguments and its span; `None` for other expressions.
 fn split_call(expr: Expr) -> Option<(Expr, crate::ast::CallArgs, Span)> {
     let ExprKind::Postfix(mut postfix) = expr.kind else { return None };
     let call = postfix.ops.pop()?;

@@ -1,4 +1,4 @@
-//! What is assigned: names, namespace attributes, tuples of them.
+//! Targets of assignments: names, namespace attributes, and tuples of them.
 
 use hinagata_value::Result;
 
@@ -8,19 +8,19 @@ use crate::{
     lexer::{Op, TokenKind},
 };
 
-/// Who assigns.
+/// The statement that assigns.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Assigns {
     /// `for`.
     For,
-    /// `set`: attributes of a namespace too.
+    /// `set`, which can also assign attributes of a namespace.
     Set,
-    /// `with`: its names are parameters of its body.
+    /// `with`, whose names are parameters of its body.
     With,
 }
 
 impl Parser<'_> {
-    /// One target, or several with commas.
+    /// Parses one target, or several with commas.
     pub(super) fn target(&mut self, assigns: Assigns) -> Result<Target> {
         let mut mark = self.mark();
         if self.at_tuple_end() {
@@ -47,9 +47,9 @@ impl Parser<'_> {
         }
     }
 
-    /// One target; or the expression that is there, if it is none.
+    /// Parses one target; returns the expression instead if it is not a target.
     ///
-    /// Jinja2 complains about the target as a whole, so the caller does.
+    /// Jinja2 reports the target as a whole, so the caller reports the error.
     fn single_target(&mut self, assigns: Assigns) -> Result<Result<Target, Expr>> {
         if assigns == Assigns::Set
             && matches!(self.current(), TokenKind::Name(name) if !is_constant(name))
@@ -96,7 +96,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Notes the names that are assigned: `loop` belongs to the loop inside of one.
+    /// Records an assignment of `caller`, and refuses `loop` as a target inside a loop.
     fn note(&mut self, target: &Target, assigns: Assigns) {
         match &target.kind {
             TargetKind::Name(name) if &**name == "caller" => self.context.caller(Caller::Assigned),
@@ -116,7 +116,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A single name that is assigned.
+    /// Parses the name of a single target.
     pub(super) fn target_name(&mut self) -> Result<Ident> {
         let name = self.expect_name()?;
         if is_constant(&name.name) {
@@ -125,7 +125,7 @@ impl Parser<'_> {
         Ok(name)
     }
 
-    /// The parameters of a macro or a call block, in their parentheses.
+    /// Parses the parameters of a macro or a call block with their parentheses.
     pub(super) fn params(&mut self) -> Result<Vec<Param>> {
         self.expect_op(Op::OpenParen)?;
         let mut params: Vec<Param> = Vec::new();
@@ -147,12 +147,12 @@ impl Parser<'_> {
     }
 }
 
-/// Names that are literals.
+/// Whether a name is a literal.
 fn is_constant(name: &str) -> bool {
     matches!(name, "true" | "false" | "none" | "True" | "False" | "None")
 }
 
-/// The target that an expression in parentheses stands for; the expression if it is none.
+/// Converts an expression in parentheses to a target; returns the expression if it is not a target.
 fn into_target(expr: Expr) -> Result<Target, Expr> {
     let span = expr.span;
     let kind = match expr.kind {
