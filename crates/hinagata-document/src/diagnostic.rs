@@ -1,42 +1,42 @@
-//! Findings about things that do not stop other things from working.
+//! Diagnostics: problems that do not stop the rest of a workspace from working.
 
 use crate::Error;
 
-/// How serious a finding is.
+/// How serious a diagnostic is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
-    /// What it is about does not work.
+    /// The source cannot be used.
     Error,
-    /// It works, but hardly as it was meant.
+    /// The source can be used, but is probably a mistake.
     Warning,
 }
 
-/// A finding: what it is about, and what is wrong with it.
+/// A problem, its severity and the source that has it.
 #[derive(Clone, Debug)]
 pub struct Diagnostic {
-    /// How serious it is.
+    /// The severity.
     pub severity: Severity,
     /// The prompt directory, pack or file, as a path from the workspace root.
     pub source: String,
-    /// What is wrong, where, and what to do.
+    /// The problem, its place and a hint.
     pub error: Error,
 }
 
 impl Diagnostic {
-    /// Something that does not work.
+    /// A diagnostic of severity [`Severity::Error`].
     #[must_use]
     pub fn error(source: impl Into<String>, error: Error) -> Self {
         Self { severity: Severity::Error, source: source.into(), error }
     }
 
-    /// Something that is hardly meant.
+    /// A diagnostic of severity [`Severity::Warning`].
     #[must_use]
     pub fn warning(source: impl Into<String>, error: Error) -> Self {
         Self { severity: Severity::Warning, source: source.into(), error }
     }
 }
 
-/// Sorted by what they are about, so that the same workspace gives the same list.
+/// Sorts diagnostics by source and message, so that their order is stable.
 pub fn sort_diagnostics(mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
     diagnostics.sort_by(|a, b| (&a.source, a.error.message()).cmp(&(&b.source, b.error.message())));
     diagnostics

@@ -1,11 +1,11 @@
-//! SHA-256 of what is read, and its form in files.
+//! SHA-256 digests and their text form.
 
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use sha2::{Digest as _, Sha256};
 
-/// The SHA-256 of some bytes. Shown, written and read as 64 hexadecimal digits.
+/// A SHA-256 digest. Its text form is 64 hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest([u8; 32]);
 
@@ -16,24 +16,24 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Its bytes.
+    /// The 32 bytes of the digest.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 }
 
-/// A digest of bytes that come one piece after the other.
+/// Computes a digest of bytes that arrive in pieces.
 #[derive(Default)]
 pub struct Sha256Digester(Sha256);
 
 impl Sha256Digester {
-    /// Adds `bytes` to what is digested.
+    /// Adds `bytes` to the input.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
-    /// The digest of everything that was added.
+    /// Returns the digest of all added bytes.
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
@@ -51,7 +51,7 @@ impl fmt::Debug for Digest {
     }
 }
 
-/// The text is no SHA-256.
+/// The error for a text that is not a SHA-256.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidDigest;
 

@@ -1,19 +1,19 @@
-//! Reading fields of documents: every wrong one is collected, so that an author sees them all at once.
+//! Reads the fields of documents and collects all problems, so that an author sees them at once.
 
 use serde_json::{Value, json};
 
 use crate::{Data, Error, Node, Place, Reason};
 
-/// Most problems that one error lists.
+/// Maximum number of problems in one error.
 const MAX_PROBLEMS: usize = 50;
 
-/// A document that is being read, and what is wrong with it so far.
+/// A document that is being read, and the problems found so far.
 #[derive(Debug)]
 pub struct Fields<'a> {
     file: &'a str,
     text: &'a str,
     problems: Vec<Problem>,
-    /// What is read and hardly meant as it is written.
+    /// Accepted fields that are probably mistakes.
     warnings: Vec<Problem>,
 }
 
@@ -40,13 +40,13 @@ impl Problem {
     }
 }
 
-/// A name of a stranger, as long as a message can show it.
+/// The first 60 characters of an untrusted name, for messages.
 pub fn truncate_for_display(name: &str) -> String {
     name.chars().take(60).collect()
 }
 
 impl<'a> Fields<'a> {
-    /// Fields of `file`, whose content is `text`.
+    /// A reader for `file`, whose content is `text`.
     pub fn new(file: &'a str, text: &'a str) -> Self {
         Self { file, text, problems: Vec::new(), warnings: Vec::new() }
     }
@@ -56,22 +56,22 @@ impl<'a> Fields<'a> {
         self.file
     }
 
-    /// Where `node` stands.
+    /// The place of `node`.
     pub fn place(&self, node: &Node) -> Place {
         Place::at_line(self.file, self.text, node.at.line, node.at.column)
     }
 
-    /// Notes that the field is wrong.
+    /// Adds a problem of a field.
     pub fn problem(&mut self, field: &str, node: &Node, message: impl Into<String>) {
         self.push(field, node, message.into(), None, Vec::new());
     }
 
-    /// Notes that the field is wrong, with advice.
+    /// Adds a problem of a field, with a hint.
     pub fn problem_with_hint(&mut self, field: &str, node: &Node, message: impl Into<String>, hint: &str) {
         self.push(field, node, message.into(), Some(hint.to_owned()), Vec::new());
     }
 
-    /// Notes a key that means nothing where it stands.
+    /// Adds a problem for an unknown key.
     pub fn unknown_key(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::near_names(key, known.iter().copied());
         let display_name = truncate_for_display(key);
@@ -84,7 +84,7 @@ impl<'a> Fields<'a> {
         self.push_at(&format!("{field}.{key}"), place, message, hint, near);
     }
 
-    /// Notes a class of variables that nobody knows.
+    /// Adds a problem for an unknown class of variables.
     pub fn unknown_class(&mut self, field: &str, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
         let hint = format!("use {}", known.join(", "));
@@ -92,7 +92,7 @@ impl<'a> Fields<'a> {
         self.push_at(field, self.place_of_key(name, node), message, Some(hint), near);
     }
 
-    /// Warns of a name that does nothing where it stands: `message` says what it is not.
+    /// Adds a warning about a name that has no effect; `message` says why.
     pub fn warn_of_unknown(
         &mut self,
         field: &str,
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
         self.warn(field, node, name, message, Some(hint), near);
     }
 
-    /// Warns of a key that is kept, if it is hardly anything but a slip of one that counts.
+    /// Adds a warning about an extra key if it is probably a typo of a known one.
     pub fn warn_of_typo(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::close_names(key, known.iter().copied());
         if !near.is_empty() {
@@ -130,23 +130,23 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// How many warnings there are so far.
+    /// The number of warnings so far.
     pub fn warning_count(&self) -> usize {
         self.warnings.len()
     }
 
-    /// Makes problems of all warnings but the first `known`: what they are about protects somebody.
+    /// Turns all warnings but the first `known` into problems, for sections in which a typo would remove a protection.
     pub fn refuse_warnings(&mut self, known: usize) {
         let refused = self.warnings.split_off(known.min(self.warnings.len()));
         self.problems.extend(refused);
     }
 
-    /// The warnings so far.
+    /// Removes and returns the warnings so far.
     pub fn take_warnings(&mut self) -> Vec<Error> {
         std::mem::take(&mut self.warnings).into_iter().map(|warning| warning.into_error(self.file)).collect()
     }
 
-    /// Notes a section that nobody knows.
+    /// Adds a problem for an unknown section.
     pub fn unknown_section(&mut self, node: &Node, name: &str, known: &[&str]) {
         let near = hinagata_value::near_names(name, known.iter().copied());
         let display_name = truncate_for_display(name);
@@ -158,9 +158,9 @@ impl<'a> Fields<'a> {
         self.push_at(&field, self.place_of_key(name, node), message, Some(hint), near);
     }
 
-    /// Where the key of the value `node` stands: before it, on its line or on one above.
+    /// The place of the key of `node`, which is before the value on its line or on a line above.
     fn place_of_key(&self, key: &str, node: &Node) -> Place {
-        /// Lines between a key and its value: comments and blank ones.
+        /// Maximum number of comments and blank lines between a key and its value.
         const MAX_LINES_BETWEEN: usize = 20;
         let line = node.at.line.max(1) as usize;
         let is_key = |text: &str, at: usize| {
@@ -170,7 +170,7 @@ impl<'a> Fields<'a> {
         };
         let above = self.text.lines().enumerate().take(line).skip(line.saturating_sub(MAX_LINES_BETWEEN));
         let found = above.collect::<Vec<_>>().into_iter().rev().find_map(|(index, text)| {
-            // On the line of the value, what stands behind it is no key of it.
+            // On the line of the value, the key comes before it.
             let end =
                 if index + 1 == line { (node.at.column as usize).saturating_sub(1) } else { usize::MAX };
             let places = text.match_indices(key).filter(|(at, _)| !key.is_empty() && is_key(text, *at));
@@ -186,7 +186,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The line on which the text of `node` starts: a block scalar starts below its mark.
+    /// The line on which the text of `node` starts; a block scalar starts below its `|` or `>`.
     pub fn first_line_of(&self, node: &Node) -> u32 {
         let line = node.at.line.max(1);
         let written = self.text.lines().nth(line as usize - 1).unwrap_or_default();
@@ -197,7 +197,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Notes that the field is wrong at a place that is known.
+    /// Adds a problem of a field at `place`.
     pub fn problem_at(&mut self, field: &str, place: Place, message: String) {
         self.push_at(field, place, message, None, Vec::new());
     }
@@ -239,7 +239,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A string, or nothing for null.
+    /// The string of a field; null is `None` without a problem.
     pub fn optional_string(&mut self, field: &str, node: &Node) -> Option<String> {
         if node.is_null() { None } else { self.string(field, node) }
     }
@@ -256,7 +256,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The entries of a field that is a map; anything else is a problem, and has none.
+    /// The entries of a field that is a map; anything else but null is a problem.
     pub fn map<'n>(&mut self, field: &str, node: &'n Node) -> &'n [(String, Node)] {
         node.as_map().unwrap_or_else(|| {
             if !node.is_null() {
@@ -266,7 +266,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The items of a field that is a list; anything else is a problem, and has none.
+    /// The items of a field that is a list; anything else but null is a problem.
     pub fn list<'n>(&mut self, field: &str, node: &'n Node) -> &'n [Node] {
         node.as_list().unwrap_or_else(|| {
             if !node.is_null() {
@@ -276,7 +276,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A list of strings; one string alone counts as a list of it.
+    /// A list of strings; a single string is a list with one item.
     pub fn strings(&mut self, field: &str, node: &Node) -> Vec<String> {
         if let Some(text) = node.as_str() {
             return vec![text.to_owned()];
@@ -289,7 +289,7 @@ impl<'a> Fields<'a> {
             .collect()
     }
 
-    /// One of several words.
+    /// The value that `parse` returns for a word; `names` lists the valid words.
     pub fn one_of<T>(
         &mut self,
         field: &str,
@@ -308,7 +308,7 @@ impl<'a> Fields<'a> {
         found
     }
 
-    /// The error that tells every problem, when there is one. Its place is that of the first.
+    /// Returns one error with all problems, if there are any. Its place is that of the first.
     pub fn finish(self) -> Result<(), Error> {
         let Some(first) = self.problems.first() else { return Ok(()) };
         let message = match self.problems.len() {

@@ -1,14 +1,14 @@
-//! Front matter: YAML between two lines `---` at the top of a template.
+//! Front matter: YAML between two `---` lines at the start of a template.
 
 use crate::{Error, Node, Place, Reason, Result, yaml};
 
-/// Largest front matter, in bytes.
+/// Maximum size of front matter in bytes.
 const MAX_BYTES: usize = 64 << 10;
 
-/// A template file in its two parts.
+/// The two parts of a template file.
 #[derive(Debug)]
 pub struct Split<'a> {
-    /// The front matter, when there is one.
+    /// The front matter, if the file has one.
     pub matter: Option<Node>,
     /// The template.
     pub template: &'a str,
@@ -16,10 +16,10 @@ pub struct Split<'a> {
     pub first_line: u32,
 }
 
-/// Divides `text`, the content of `file`.
+/// Splits `text`, the content of `file`, into front matter and template.
 ///
-/// Front matter counts only if the file starts with a line `---`, another such line ends it, and what is
-/// between is a map. Anything else that looks similar, such as rules of Markdown, is template.
+/// Front matter starts with `---` on the first line, ends with another `---` line, and is a map. Similar text, such as
+/// Markdown rules, is part of the template.
 pub fn split_front_matter<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let plain = Split { matter: None, template: text, first_line: 1 };
@@ -38,7 +38,7 @@ pub fn split_front_matter<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
             Ok(Split { matter: Some(node), template, first_line })
         }
         Ok(_) => Ok(plain),
-        // Whoever wrote `name:` between two rules meant front matter.
+        // `name:` between two `---` lines is almost certainly meant as front matter.
         Err(error) if looks_like_map(block) => Err(error.with_hint(
             "the file starts with `---`, so this is read as front matter; quote values that contain `{`, `:` or `#`",
         )),
@@ -46,7 +46,7 @@ pub fn split_front_matter<'a>(file: &str, text: &'a str) -> Result<Split<'a>> {
     }
 }
 
-/// What stands between the first line `---` and the next one, and what follows.
+/// The text between the first `---` line and the next one, and the text after it.
 fn split_block(text: &str) -> Option<(&str, &str)> {
     let mut lines = text.split_inclusive('\n');
     let first = lines.next()?;
@@ -63,7 +63,7 @@ fn split_block(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// Whether the first line with something on it is `word:` with nothing or a blank behind it.
+/// Whether the first line that is neither blank nor a comment starts with `word:`.
 fn looks_like_map(block: &str) -> bool {
     let line =
         block.lines().map(str::trim_end).find(|line| !line.trim().is_empty() && !line.starts_with('#'));

@@ -7,13 +7,13 @@ use serde_json::{Value, value::RawValue};
 
 use crate::{Cursor, Data, Error, Node, Place, Reason, Result};
 
-/// Containers inside each other.
+/// Maximum nesting of containers.
 const DEPTH: usize = 64;
 
-/// Reads `text`, the content of `file`.
+/// Parses `text`, the content of `file`.
 ///
-/// The parts of a container are read as slices of the text first, so that their places are known, and
-/// then one by one. Nesting is bounded, and so is the work.
+/// Each container is first split into slices of the text, which give the places, and then its parts are parsed one by
+/// one. The limit on nesting also bounds the work.
 pub fn parse(file: &str, text: &str) -> Result<Node> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| syntax_error(file, text, &error))?;
@@ -45,7 +45,7 @@ fn without_place(error: &serde_json::Error) -> String {
 type Failure = (serde_json::Error, usize);
 
 fn read_node(cursor: &mut Cursor<'_>, whole: &str, part: &str, depth: usize) -> Result<Node, Failure> {
-    // Both are slices of one text, so the distance of their starts is the offset.
+    // `part` is a slice of `whole`, so the distance of their starts is the offset.
     let offset = part.as_ptr().addr().saturating_sub(whole.as_ptr().addr());
     let fail = |error| (error, offset);
     if depth > DEPTH {
@@ -78,7 +78,7 @@ fn read_node(cursor: &mut Cursor<'_>, whole: &str, part: &str, depth: usize) -> 
     Ok(Node::new(at, data))
 }
 
-/// The entries of an object in order; a key that comes twice is an error, because one of them would be lost.
+/// The entries of an object in order; a duplicate key is an error, because one of the values would be lost.
 struct Entries<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Entries<'de> {

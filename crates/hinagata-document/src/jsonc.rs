@@ -1,13 +1,13 @@
-//! JSON with comments and trailing commas, and nothing else that is not JSON, with the place of every value.
+//! JSON with comments and trailing commas, but no other extension, with the place of every value.
 
 use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _};
 
 use crate::{Cursor, Data, LineColumn, Node, Place, SyntaxProblem};
 
-/// Reads `text`, the content of `file`; a text without a value is null.
+/// Parses `text`, the content of `file`; a text without a value is null.
 ///
 /// # Errors
-/// What is wrong first, and where.
+/// The first syntax error and its place.
 pub fn parse(file: &str, text: &str) -> Result<Node, SyntaxProblem> {
     let options = ParseOptions {
         allow_comments: true,

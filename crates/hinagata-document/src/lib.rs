@@ -1,8 +1,8 @@
-//! Reads JSON, JSON with comments, YAML, TOML, front matter and Python literals into nodes with places, and reports
-//! what is wrong with them.
+//! Parses JSON, JSON with comments, YAML, TOML, front matter and Python literals into nodes with places, and reports
+//! problems in them.
 //!
-//! Every language becomes the same [`Node`]s, so one reader checks the fields of every form. [`Fields`] collects all
-//! problems of a document, each with its [`Place`], and makes one [`Error`] of them:
+//! All formats produce the same [`Node`]s, so the same code checks the fields of each. [`Fields`] collects all
+//! problems of a document, each with its [`Place`], and combines them into one [`Error`]:
 //!
 //! ```
 //! use hinagata_document::{Fields, json};
@@ -17,7 +17,8 @@
 //! # Ok::<(), hinagata_document::Error>(())
 //! ```
 //!
-//! Documents come from strangers: sizes are checked by whoever reads the file, depths and the number of nodes here.
+//! Documents are untrusted. The caller that reads a file limits its size; this crate limits nesting and, in YAML, the
+//! number of nodes.
 
 mod code;
 mod diagnostic;

@@ -1,19 +1,19 @@
-//! Data with places: what YAML, JSON and Python literals have in common.
+//! Data with places: the common form of YAML, JSON, TOML and Python literals.
 
 use serde_json::{Map, Number, Value};
 
 use crate::place::LineColumn;
 
-/// A value and where it stands in its file.
+/// A value and its line and column in the file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// Where it stands.
+    /// Line and column.
     pub at: LineColumn,
     /// The value.
     pub data: Data,
 }
 
-/// What a [`Node`] holds.
+/// The value of a [`Node`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Data {
     /// Null.
@@ -22,11 +22,11 @@ pub enum Data {
     Bool(bool),
     /// A number.
     Number(Number),
-    /// A text.
+    /// A string.
     String(String),
     /// A list.
     List(Vec<Node>),
-    /// Keys and values in the order of the file; no key comes twice.
+    /// Keys and values in the order of the file; keys are unique.
     Map(Vec<(String, Node)>),
 }
 
@@ -36,7 +36,7 @@ impl Node {
         Self { at, data }
     }
 
-    /// The text, if it is one.
+    /// The string, if it is one.
     pub fn as_str(&self) -> Option<&str> {
         match &self.data {
             Data::String(text) => Some(text),
@@ -70,7 +70,7 @@ impl Node {
         self.data == Data::Null
     }
 
-    /// What it is, with its article.
+    /// The name of its type with an article, for messages.
     pub fn kind(&self) -> &'static str {
         match &self.data {
             Data::Null => "null",
@@ -96,12 +96,12 @@ impl Node {
         }
     }
 
-    /// A value of nowhere in particular, as a document of a store has it.
+    /// A node without a place, for data that does not come from a file.
     pub fn from_value(value: &Value) -> Self {
         Self::from_value_at(value, LineColumn::default())
     }
 
-    /// A value that was made at `at`, with everything in it.
+    /// A node in which all nested values have the place `at`.
     pub fn from_value_at(value: &Value, at: LineColumn) -> Self {
         let inner = |value: &Value| Self::from_value_at(value, at);
         let data = match value {

@@ -1,10 +1,10 @@
-//! Numbers that a document cannot hold as they were written.
+//! Numbers that JSON data cannot represent exactly.
 
 use serde_json::Value;
 
 use crate::{Code, Error};
 
-/// That the variable `name` holds a number that is not what was written: JSON data has integers of 64 bits.
+/// Returns a warning if `value` of the variable `name` has a number that exceeds 64 bits and lost digits.
 #[must_use]
 pub fn warn_of_long_number(name: &str, value: &Value) -> Option<Error> {
     hinagata_value::has_long_number(value).then(|| {

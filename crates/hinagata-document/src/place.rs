@@ -1,4 +1,4 @@
-//! Places in source texts, for errors that point at what they talk about.
+//! Places in source texts: file, line and column of an error.
 
 use std::fmt;
 
@@ -26,13 +26,13 @@ impl Place {
         Self { file: file.to_owned(), line, column, excerpt: excerpt(text, line) }
     }
 
-    /// A file as a whole.
+    /// The place of a whole file, without a column.
     #[must_use]
     pub fn of_file(file: &str) -> Self {
         Self { file: file.to_owned(), line: 1, column: 0, excerpt: None }
     }
 
-    /// The place with a known line and column.
+    /// The place at a known line and column of `text`, which is the content of `file`.
     #[must_use]
     pub fn at_line(file: &str, text: &str, line: u32, column: u32) -> Self {
         Self { file: file.to_owned(), line, column, excerpt: excerpt(text, line) }
@@ -59,19 +59,19 @@ pub struct LineColumn {
 }
 
 impl LineColumn {
-    /// Where byte `offset` of `text` stands; offsets inside a character count as its start.
+    /// Line and column of byte `offset` in `text`; an offset inside a character counts as its start.
     pub fn at_offset(text: &str, offset: usize) -> Self {
         let before = &text.as_bytes()[..offset.min(text.len())];
         let line_start = before.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let newlines = before.iter().filter(|&&byte| byte == b'\n').count();
-        // Bytes that continue a character are not counted.
+        // UTF-8 continuation bytes do not start a character.
         let characters = before[line_start..].iter().filter(|&&byte| byte & 0xc0 != 0x80).count();
         let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
         Self { line: number(newlines), column: number(characters) }
     }
 }
 
-/// Finds places one after the other without counting from the start each time.
+/// Finds lines and columns of increasing offsets without counting from the start each time.
 #[derive(Debug)]
 pub struct Cursor<'a> {
     text: &'a str,
@@ -85,7 +85,7 @@ impl<'a> Cursor<'a> {
         Self { text, offset: 0, current: LineColumn { line: 1, column: 1 } }
     }
 
-    /// Where byte `offset` stands; cheap when offsets do not go back.
+    /// Line and column of byte `offset`; cheap if it is not before the previous one.
     pub fn line_column_at(&mut self, offset: usize) -> LineColumn {
         let offset = offset.min(self.text.len());
         if offset < self.offset {
@@ -103,7 +103,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A message about a text, and where in it.
+/// A message about a syntax error, and its place if it is known.
 pub type SyntaxProblem = (String, Option<Place>);
 
 fn excerpt(text: &str, line: u32) -> Option<String> {

@@ -8,7 +8,10 @@ use toml::{
 
 use crate::{Data, LineColumn, Node, Place, SyntaxProblem};
 
-/// The content of `file`, or everything that keeps it from being read.
+/// Parses `text`, the content of `file`.
+///
+/// # Errors
+/// All syntax errors.
 pub fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
@@ -21,7 +24,7 @@ pub fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     Err(errors.iter().map(problem).collect())
 }
 
-/// The value that `text` is in TOML; `None` when it is none.
+/// Parses `text` as one TOML value; `None` if it is invalid.
 pub fn parse_value(text: &str) -> Option<Value> {
     Some(node(text, &DeValue::parse(text).ok()?).to_value())
 }
@@ -52,7 +55,7 @@ fn node(text: &str, value: &Spanned<DeValue<'_>>) -> Node {
     Node::new(LineColumn::at_offset(text, value.span().start), data)
 }
 
-/// A number that does not fit stays the text it is, which no type of number accepts.
+/// An integer that exceeds 64 bits stays a string, which no numeric setting or field accepts.
 fn number(digits: &str, radix: u32) -> Data {
     let whole = u64::from_str_radix(digits, radix).map(Number::from);
     let signed = || i64::from_str_radix(digits, radix).map(Number::from);

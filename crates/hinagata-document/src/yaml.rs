@@ -8,14 +8,14 @@ use serde_saphyr::{Options, Spanned};
 
 use crate::{Data, Error, LineColumn, Node, Place, Reason, Result};
 
-/// Reads `text`, one document of YAML 1.2, which starts on line `first_line` of `file`, whose whole content is `whole`.
+/// Parses `text`, one YAML 1.2 document that starts on line `first_line` of `file`; `whole` is the content of the file.
 ///
-/// `yes` and `no` are words, a key may come once, and aliases cannot blow the document up.
+/// `yes` and `no` are strings, keys must be unique, and the expansion of aliases is limited.
 pub fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Result<Node> {
     let Located(node) = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
         let error = error.without_snippet();
         let at = error.location().map_or(LineColumn { line: 1, column: 0 }, line_column);
-        // What an author can do nothing about is left out.
+        // The author of the document cannot change options of the parser.
         let message = error.to_string().replace(", set DuplicateKeyPolicy in Options if acceptable", "");
         Error::definition(Reason::Syntax, format!("not valid YAML: {}", first_line_of(&message)))
             .at(Place::at_line(file, whole, at.line + first_line - 1, at.column))
@@ -24,12 +24,12 @@ pub fn parse(file: &str, whole: &str, text: &str, first_line: u32) -> Result<Nod
     Ok(shift_lines(node, first_line - 1))
 }
 
-/// The value of `text`, a document of YAML 1.2, the content of `file`.
+/// The value of `text`, a YAML 1.2 document and the content of `file`.
 ///
-/// `yes` and `no` are words, a key may come once, and aliases cannot blow the document up.
+/// `yes` and `no` are strings, keys must be unique, and the expansion of aliases is limited.
 ///
 /// # Errors
-/// Code `definition`, with the place of what is wrong.
+/// Code `definition`, with the place of the syntax error.
 pub fn yaml_value(file: &str, text: &str) -> Result<serde_json::Value> {
     Ok(parse(file, text, text, 1)?.to_value())
 }
@@ -74,10 +74,10 @@ fn add_lines(node: &mut Node, lines: u32) {
     }
 }
 
-/// A node as serde reads it.
+/// A node that serde can deserialize.
 struct Located(Node);
 
-/// What stands at a place, before it is joined with it.
+/// The value of a node before its place is added.
 struct Content(Data);
 
 impl<'de> Deserialize<'de> for Located {

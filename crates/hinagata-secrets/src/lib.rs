@@ -1,7 +1,7 @@
-//! Files that should not leave the machine: by their name, and by what stands in them.
+//! Detects files that should not leave the machine, by name and by content.
 //!
-//! The rules are data, in `secrets.toml`. One pass over a file looks for the keywords of all rules at once; only a rule
-//! whose keyword was found is tried, so files without any cost a few bytes per nanosecond.
+//! The rules are in `secrets.toml`. One pass over a file searches for the keywords of all rules; only rules whose
+//! keyword was found are tried, so a file without keywords is scanned at several bytes per nanosecond.
 //!
 //! ```
 //! use hinagata_secrets::Secrets;
@@ -20,20 +20,20 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-/// The rules that are shipped.
+/// The built-in rules.
 static RULES: LazyLock<Secrets> = LazyLock::new(|| {
-    Secrets::parse_rules(include_str!("secrets.toml")).expect("a test reads the shipped rules")
+    Secrets::parse_rules(include_str!("secrets.toml")).expect("a test parses the built-in rules")
 });
 
-/// Rules that find secrets.
+/// Rules that detect secrets.
 #[derive(Debug)]
 pub struct Secrets {
     contents: Vec<(String, Regex)>,
     keywords: AhoCorasick,
-    /// The rules to try where each keyword was found.
+    /// The rules to try for each keyword.
     rules_by_keyword: Vec<Vec<usize>>,
     names: Vec<NameRule>,
-    /// All of `names` at once: nearly no file has such a name.
+    /// All of `names` in one rule: most files match none, so one test is enough for them.
     any_name: NameRule,
 }
 
@@ -58,9 +58,9 @@ struct Content {
     name: String,
     keywords: Vec<String>,
     pattern: String,
-    #[cfg_attr(not(test), expect(dead_code, reason = "examples are for the test"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the test uses the examples"))]
     matches: Vec<String>,
-    #[cfg_attr(not(test), expect(dead_code, reason = "examples are for the test"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the test uses the examples"))]
     misses: Vec<String>,
 }
 
@@ -71,14 +71,14 @@ struct Name {
     files: Vec<String>,
     #[serde(default)]
     unless: Vec<String>,
-    #[cfg_attr(not(test), expect(dead_code, reason = "examples are for the test"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the test uses the examples"))]
     matches: Vec<String>,
-    #[cfg_attr(not(test), expect(dead_code, reason = "examples are for the test"))]
+    #[cfg_attr(not(test), expect(dead_code, reason = "only the test uses the examples"))]
     misses: Vec<String>,
 }
 
 impl Secrets {
-    /// The rules that are shipped.
+    /// The built-in rules.
     #[must_use]
     pub fn built_in() -> &'static Self {
         &RULES
@@ -98,12 +98,12 @@ impl Secrets {
         Ok(Self { contents, keywords, rules_by_keyword, names, any_name })
     }
 
-    /// The rule that finds a secret in `content`.
+    /// The name of the first rule that finds a secret in `content`.
     #[must_use]
     pub fn in_content(&self, content: &[u8]) -> Option<&str> {
         let mut tried = Vec::new();
         let mut from = 0;
-        // A keyword may start inside of another one, so the search goes on one byte behind its start.
+        // Keywords may overlap, so the search continues one byte after the start of a match.
         while let Some(found) =
             self.keywords.find(aho_corasick::Input::new(content).span(from..content.len()))
         {
@@ -122,7 +122,7 @@ impl Secrets {
         None
     }
 
-    /// The rule that says that the file at `path`, whose parts are set apart by slashes, holds secrets.
+    /// The name of the first rule by which a file at `path` contains secrets; `/` separates the parts of the path.
     #[must_use]
     pub fn in_name(&self, path: &str) -> Option<&str> {
         let name = path.rsplit('/').next().unwrap_or_default();
@@ -149,7 +149,7 @@ impl NameRule {
     }
 }
 
-/// A set of patterns whose wildcards stay within a directory.
+/// A set of patterns whose wildcards do not match `/`.
 fn compile_globs<'p>(patterns: impl IntoIterator<Item = &'p String>) -> Result<GlobSet, globset::Error> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
@@ -158,12 +158,12 @@ fn compile_globs<'p>(patterns: impl IntoIterator<Item = &'p String>) -> Result<G
     set.build()
 }
 
-/// Bytes, not characters: a file is searched before it is decoded.
+/// A pattern over bytes, because files are searched before they are decoded.
 fn compile_pattern(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).unicode(false).build()
 }
 
-/// The keywords of all rules, none of which starts with another one, and the rules to try at each.
+/// The keywords of all rules, without those that start with another one, and the rules to try for each.
 fn collect_keywords(rules: &[Content]) -> (Vec<&str>, Vec<Vec<usize>>) {
     let mut shortest: Vec<&str> = Vec::new();
     for rule in rules {
@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     fn file() -> File {
-        toml::from_str(include_str!("secrets.toml")).expect("the shipped rules are TOML")
+        toml::from_str(include_str!("secrets.toml")).expect("the built-in rules are TOML")
     }
 
     #[test]

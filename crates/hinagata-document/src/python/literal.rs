@@ -1,4 +1,4 @@
-//! Literals of Python as data: what JSON has too, tuples as lists.
+//! Python literals as data: everything that JSON can represent, with tuples as lists.
 
 use serde_json::Number;
 
@@ -6,19 +6,19 @@ use super::strings::{self, NotLiteral};
 use super::tokens::{Kind, Token};
 use crate::{Cursor, Data, LineColumn, Node};
 
-/// Containers inside each other.
+/// Maximum nesting of containers.
 const DEPTH: usize = 64;
 
 /// Why tokens are not a literal.
 #[derive(Debug)]
 pub enum LiteralError {
-    /// Only running the file tells the value; what stands at this offset has to be computed.
+    /// Python computes the value at run time; the expression is at this offset.
     Computed(usize),
-    /// It is invalid.
+    /// The literal is invalid: a message and its offset.
     Invalid(String, usize),
 }
 
-/// The value of `tokens`, all of them.
+/// Parses all of `tokens` as one value.
 pub fn parse<'a>(text: &'a str, tokens: &'a [Token], cursor: &mut Cursor<'a>) -> Result<Node, LiteralError> {
     let mut reader = Reader { text, tokens, at: 0, cursor };
     let first = reader.value(0)?;
@@ -94,7 +94,7 @@ impl<'a> Reader<'a, '_> {
         Ok(data)
     }
 
-    /// One string, or several that follow each other.
+    /// One string, or several adjacent ones, which Python concatenates.
     fn strings(&mut self) -> Result<String, LiteralError> {
         let mut result = String::new();
         while let Some(token) = self.tokens.get(self.at).filter(|token| token.kind == Kind::String) {
@@ -134,7 +134,7 @@ impl<'a> Reader<'a, '_> {
         Ok(Node::new(at, Data::List(items)))
     }
 
-    /// Values between brackets, and whether there was a comma.
+    /// The values between brackets, and whether a comma separates or follows them.
     fn items(&mut self, open: &str, close: &str, depth: usize) -> Result<(Vec<Node>, bool), LiteralError> {
         self.take(open);
         let (mut items, mut commas) = (Vec::new(), false);
@@ -158,7 +158,7 @@ impl<'a> Reader<'a, '_> {
         Ok(Node::new(at, Data::List(items)))
     }
 
-    /// A dict with strings as keys. A key that comes again replaces the value, as in Python.
+    /// A dict with strings as keys. A repeated key replaces the value, as in Python.
     fn braces(&mut self, depth: usize) -> Result<Data, LiteralError> {
         self.take("{");
         let mut entries: Vec<(String, Node)> = Vec::new();
@@ -187,7 +187,7 @@ impl<'a> Reader<'a, '_> {
     }
 }
 
-/// The number that `token` spells, when it has a place in 64 bits.
+/// The number of `token`, if 64 bits can represent it.
 fn parse_number(token: &str, negative: bool) -> Option<Number> {
     let digits = token.replace('_', "").to_ascii_lowercase();
     let radix = match digits.get(..2) {

@@ -1,4 +1,4 @@
-//! Python as far as it is data: the logical lines of a file, and literals.
+//! The parts of Python that are data: the logical lines of a file, and literals.
 
 pub mod literal;
 mod strings;

@@ -1,14 +1,14 @@
-//! The text that a string of Python stands for.
+//! The values of Python string literals.
 
-/// Why the text of a string is not known.
+/// Why a string has no value before the file runs.
 pub(super) enum NotLiteral {
-    /// It is computed when the file runs, or made of bytes.
+    /// Python computes it at run time, or it is a `bytes` literal.
     Computed,
-    /// It is invalid.
+    /// The literal is invalid.
     Invalid(&'static str),
 }
 
-/// The text of a string literal with its prefix and quotes.
+/// The value of a string literal, which is passed with its prefix and quotes.
 pub(super) fn decode_literal(literal: &str) -> Result<String, NotLiteral> {
     let quotes = literal.find(['"', '\'']).ok_or(NotLiteral::Computed)?;
     let (prefix, quoted) = literal.split_at(quotes);
@@ -18,7 +18,7 @@ pub(super) fn decode_literal(literal: &str) -> Result<String, NotLiteral> {
     }
     let width = if quoted.len() >= 6 && is_triple(quoted) { 3 } else { 1 };
     let inner = quoted.get(width..quoted.len() - width).ok_or(NotLiteral::Computed)?;
-    // Python reads every line break of a source as `\n`.
+    // Python converts all line breaks of a source to `\n`.
     let inner = inner.replace("\r\n", "\n").replace('\r', "\n");
     if prefix.contains('r') { Ok(inner) } else { unescape(&inner) }
 }
@@ -59,7 +59,7 @@ fn read_escape<'a>(after: &'a str, result: &mut String) -> Result<&'a str, NotLi
         'x' => return read_hexadecimal(rest, 2, result),
         'u' => return read_hexadecimal(rest, 4, result),
         'U' => return read_hexadecimal(rest, 8, result),
-        // Names of characters are a table of their own.
+        // `\N{…}` needs the table of Unicode character names.
         'N' => return Err(NotLiteral::Computed),
         // Python keeps the backslash before anything else.
         other => {
@@ -87,7 +87,7 @@ fn read_hexadecimal<'a>(text: &'a str, length: usize, result: &mut String) -> Re
 
 fn push_code(code: Option<u32>, result: &mut String) -> Result<(), NotLiteral> {
     let code = code.ok_or(NotLiteral::Invalid("escape sequence is not a valid character"))?;
-    // Half of a pair has no meaning in a text of ours.
+    // A lone surrogate is valid in Python, but not in UTF-8.
     if (0xd800..0xe000).contains(&code) {
         return Err(NotLiteral::Computed);
     }

@@ -1,13 +1,13 @@
-//! Python as logical lines of tokens: strings, brackets and continued lines are understood, nothing else.
+//! Splits Python into logical lines of tokens. It handles strings, brackets and continued lines, but no grammar.
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A name or keyword.
     Name,
     /// A number.
     Number,
-    /// With its prefix and quotes.
+    /// A string with its prefix and quotes.
     String,
     /// Anything else: an operator, a bracket, a comma.
     Operator,
@@ -16,25 +16,25 @@ pub enum Kind {
 /// A piece of the source.
 #[derive(Clone, Copy, Debug)]
 pub struct Token {
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// The offset of its first byte.
     pub start: usize,
-    /// The offset behind its last byte.
+    /// The offset after its last byte.
     pub end: usize,
 }
 
 impl Token {
-    /// Its text; `source` is what it was read from.
+    /// Its text in `source`, from which it was read.
     pub fn text<'a>(&self, source: &'a str) -> &'a str {
         source.get(self.start..self.end).unwrap_or_default()
     }
 }
 
-/// A statement as far as a line break ends it; `;` counts as one.
+/// A logical line; `;` ends one too.
 #[derive(Debug)]
 pub struct Line {
-    /// How far it is indented; a tab counts up to the next multiple of eight.
+    /// The indentation in columns; a tab extends to the next multiple of eight.
     pub indent: usize,
     /// Its tokens.
     pub tokens: Vec<Token>,
@@ -47,16 +47,16 @@ impl Line {
     }
 }
 
-/// Why a source is no Python.
+/// Why a source is not valid Python.
 #[derive(Debug)]
 pub struct Problem {
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// The offset of the byte where it was noticed.
+    /// The offset of the byte at which it was found.
     pub offset: usize,
 }
 
-/// Strings inside the braces of f-strings inside each other.
+/// Maximum nesting of strings inside the braces of f-strings.
 const STRING_DEPTH: usize = 16;
 
 /// The logical lines of `source`.
@@ -79,7 +79,7 @@ struct Scanner<'a> {
     at: usize,
     lines: Vec<Line>,
     line: Option<Line>,
-    /// The brackets that are open, with their places.
+    /// The open brackets, with their offsets.
     brackets: Vec<(u8, usize)>,
 }
 
@@ -178,7 +178,7 @@ impl Scanner<'_> {
         for character in self.text[start..].chars() {
             let part = match character.is_ascii() {
                 true => character == '_' || character.is_ascii_alphanumeric(),
-                // Which letters a name may have is left to Python.
+                // Python checks which letters a name may have.
                 false => !character.is_whitespace(),
             };
             if !part {
@@ -196,7 +196,7 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    /// A string whose quotes begin here and whose prefix begins at `start`.
+    /// Reads a string whose quotes begin here and whose prefix begins at `start`.
     fn string(&mut self, start: usize) -> Result<(), Problem> {
         let formatted = self.text[start..self.at].contains(['f', 'F', 't', 'T']);
         self.skip_string(start, formatted, 0)?;
@@ -232,7 +232,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// What stands between the braces of an f-string, strings with the same quotes included.
+    /// Skips a replacement field of an f-string, which may contain strings with the same quotes.
     fn skip_replacement(&mut self, start: usize, depth: usize) -> Result<(), Problem> {
         let mut braces = 0_usize;
         loop {
@@ -271,7 +271,7 @@ impl Scanner<'_> {
             }
         }
         self.at += 1;
-        // `==`, `+=` and their like must not be taken for `=`.
+        // Operators such as `==` and `+=` must not be read as `=`.
         if matches!(
             byte,
             b'=' | b'!' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'%' | b'@' | b'&' | b'|' | b'^' | b':'
