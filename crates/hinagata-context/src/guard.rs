@@ -1,7 +1,8 @@
 //! Files that somebody names: which of them may enter a text.
 //!
-//! Walks ask the same rules as they go; this is for one path at a time: the files of templates, what they include, plain
-//! paths of a list. A path is judged by how it is written and by what it leads to, so that no link gives a secret another name.
+//! Walks ask the same rules as they go; this is for one path at a time: the files of templates, what they include,
+//! plain paths of a list. A path is judged by how it is written and by what it leads to, so that no link gives a secret
+//! another name.
 
 use std::{
     io,
@@ -47,7 +48,8 @@ impl Guard {
         self.refuses_path(path).or_else(|| self.refuses_content(content))
     }
 
-    /// Why the file at `path` may not enter a text, as far as its name and links tell; nothing for a file that is not there.
+    /// Why the file at `path` may not enter a text, as far as its name and links tell; nothing for a file that is not
+    /// there.
     pub(crate) fn refuses_path(&self, path: &Path) -> Option<Refusal> {
         let path = plain_path(path);
         let real = path.canonicalize().ok()?;

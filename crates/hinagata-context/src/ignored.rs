@@ -33,7 +33,8 @@ impl Ignored {
         NAMES.contains(&name)
     }
 
-    /// Those of `directory`, where `named` says which names it holds, below `above`; those that cannot be used are told.
+    /// Those of `directory`, where `named` says which names it holds, below `above`; those that cannot be used are
+    /// told.
     pub(crate) fn enter_directory(
         directory: &Path,
         named: &[String],
@@ -53,8 +54,8 @@ impl Ignored {
         Some(Arc::new(Self { files, above: above.cloned() }))
     }
 
-    /// The directory from which on ignore files count for `start`: the repository that it lies in, else `base` where it lies
-    /// beneath that.
+    /// The directory from which on ignore files count for `start`: the repository that it lies in, else `base` where it
+    /// lies beneath that.
     fn top_directory<'p>(base: &'p Path, start: &'p Path) -> Option<&'p Path> {
         let repository = start.ancestors().find(|directory| directory.join(".git").exists());
         repository.or_else(|| start.starts_with(base).then_some(base))
@@ -73,8 +74,8 @@ impl Ignored {
         !unread.is_empty() || within.any(|path| ignored.is_match(path, path != real))
     }
 
-    /// Those that count for `start`, a directory of a walk, without its own: from the repository that it lies in, else from
-    /// `base` where it lies beneath that. Both are real paths.
+    /// Those that count for `start`, a directory of a walk, without its own: from the repository that it lies in, else
+    /// from `base` where it lies beneath that. Both are real paths.
     pub(crate) fn from_parents(
         base: &Path,
         start: &Path,

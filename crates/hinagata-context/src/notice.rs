@@ -54,20 +54,20 @@ impl Report {
                 _ => {}
             }
         }
-        let mut tell = |paths: Vec<String>, reason: Option<Reason>, what: &str| {
+        let mut add_notice = |paths: Vec<String>, reason: Option<Reason>, what: &str| {
             if let Some(first) = paths.first() {
                 self.notices.push(Notice::new(first, reason, format!("{what}: {}", summarize_paths(&paths))));
             }
         };
-        tell(unreadable, Some(Reason::Unreadable), "left out, as it cannot be read");
-        tell(replaced, None, "invalid UTF-8 was replaced by U+FFFD");
+        add_notice(unreadable, Some(Reason::Unreadable), "left out, as it cannot be read");
+        add_notice(replaced, None, "invalid UTF-8 was replaced by U+FFFD");
     }
 
     pub(crate) fn add_focus_notices(&mut self, order: &Order) {
         let missed = order.focus_notices(&self.entries);
         // What was named and told once is not told again.
-        let told = |notice: &Notice| self.notices.iter().any(|known| known.about == notice.about);
-        let missed: Vec<Notice> = missed.into_iter().filter(|notice| !told(notice)).collect();
+        let is_reported = |notice: &Notice| self.notices.iter().any(|known| known.about == notice.about);
+        let missed: Vec<Notice> = missed.into_iter().filter(|notice| !is_reported(notice)).collect();
         self.notices.extend(missed);
     }
 }

@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn focus_comes_before_priority_and_both_before_the_order() {
+    fn focus_comes_before_priority_and_both_before_the_order_of_the_walk() {
         let paths = ["a.md", "b.rs", "docs/c.md", "src/d.rs", "src/auth/e.rs"];
         assert_eq!(
             arranged(&["src/auth"], &[("*.rs", 2.0), ("docs/**", 5.0)], &paths),

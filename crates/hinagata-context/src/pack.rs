@@ -154,8 +154,8 @@ impl<'p> Packer<'p> {
     }
 
     fn select(&self, include: &[String], exclude: &[String], base: &Path) -> Result<SelectedFiles> {
-        let told = |found: usize| (self.progress)(Progress::Found(found));
-        select_files(base, include, exclude, self.options.rules, self.threads, &told)
+        let on_found = |found: usize| (self.progress)(Progress::Found(found));
+        select_files(base, include, exclude, self.options.rules, self.threads, &on_found)
     }
 
     /// Reads files and hands over those that fit.
@@ -271,8 +271,8 @@ impl<'p> Packer<'p> {
         Ok(text)
     }
 
-    /// The paths of the files that would be packed, from the base, without reading them: what ignore files and the rules
-    /// about secrets leave out is not among them. Budgets do not count.
+    /// The paths of the files that would be packed, from the base, without reading them: what ignore files and the
+    /// rules about secrets leave out is not among them. Budgets do not count.
     ///
     /// # Errors
     /// As [`pack`].

@@ -104,6 +104,6 @@ impl SelectedFiles {
 fn remove_duplicates(selected: &mut SelectedFiles) {
     let mut seen: HashSet<String> = HashSet::new();
     selected.files.retain(|file| seen.insert(file.path.clone()));
-    let mut told: HashSet<String> = HashSet::new();
-    selected.left_out.retain(|entry| !seen.contains(&entry.path) && told.insert(entry.path.clone()));
+    let mut reported: HashSet<String> = HashSet::new();
+    selected.left_out.retain(|entry| !seen.contains(&entry.path) && reported.insert(entry.path.clone()));
 }

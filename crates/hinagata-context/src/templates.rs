@@ -1,9 +1,9 @@
 //! Template files, and what they include.
 //!
 //! A name is looked up beside the template that is rendered and, where its description names a `baseDir`, there; one
-//! that starts with `./` or `../` beside the file it stands in. Nothing is read outside of those directories, whatever a
-//! template names and wherever links lead. A file that rules keep out of packed contexts cannot be included either: naming it is an
-//! error, even where a missing one would be passed over.
+//! that starts with `./` or `../` beside the file it stands in. Nothing is read outside of those directories, whatever
+//! a template names and wherever links lead. A file that rules keep out of packed contexts cannot be included either:
+//! naming it is an error, even where a missing one would be passed over.
 
 use std::{
     borrow::Cow,

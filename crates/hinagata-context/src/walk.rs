@@ -358,7 +358,7 @@ fn directory_entries(directory: &Path) -> std::io::Result<Vec<NamedEntry>> {
         let entry = entry?;
         names.push(NamedEntry { name: entry.file_name(), entry });
     }
-    names.sort_unstable_by(|one, other| one.name.as_encoded_bytes().cmp(other.name.as_encoded_bytes()));
+    names.sort_unstable_by(|left, right| left.name.as_encoded_bytes().cmp(right.name.as_encoded_bytes()));
     Ok(names)
 }
 

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_groups_are_told() {
+    fn broken_groups_are_errors() {
         assert!(Extended::new("@(a|b").is_err());
         assert!(Extended::new(&"@(".repeat(100)).is_err());
         assert!(Extended::new("@(a))").is_err());

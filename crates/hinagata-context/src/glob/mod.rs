@@ -1,8 +1,8 @@
 //! Patterns of paths: braces, wildcards, classes and extended groups.
 //!
-//! Plain patterns are matched by `globset`, all at once; those with groups such as `@(a|b)`, which it does not know, one
-//! by one by a matcher of our own. Braces are expanded before: whether a pattern is a plain path is decided on
-//! what they give.
+//! Plain patterns are matched by `globset`, all at once; those with groups such as `@(a|b)`, which it does not know,
+//! one by one by a matcher of our own. Braces are expanded before: whether a pattern is a plain path is decided on what
+//! they give.
 
 mod braces;
 mod extended;

@@ -176,7 +176,7 @@ fn links_that_lead_in_circles_end() {
 
 #[cfg(unix)]
 #[test]
-fn broken_links_are_told_and_special_files_are_none() {
+fn broken_links_are_reported_and_special_files_are_left_out() {
     use std::os::unix::fs::symlink;
     let place = tree(&[("a.md", "a")]);
     symlink("nowhere", place.path().join("b.md")).expect("linked");
@@ -188,7 +188,7 @@ fn broken_links_are_told_and_special_files_are_none() {
 
 #[cfg(unix)]
 #[test]
-fn links_that_lead_out_of_the_base_are_left_out_and_told() {
+fn links_that_lead_out_of_the_base_are_left_out_and_reported() {
     use std::os::unix::fs::symlink;
     let place = tree(&[
         ("base/a.md", "a"),
@@ -238,7 +238,7 @@ fn links_that_lead_out_of_the_base_are_left_out_and_told() {
 
 #[cfg(unix)]
 #[test]
-fn names_that_are_no_text_are_packed_under_what_can_be_shown() {
+fn names_that_are_not_utf8_are_packed_with_replacement_characters() {
     use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
     let place = tree(&[]);
     fs::write(place.path().join(OsStr::from_bytes(b"a\xff.md")), "odd").expect("written");
@@ -247,14 +247,14 @@ fn names_that_are_no_text_are_packed_under_what_can_be_shown() {
 }
 
 #[test]
-fn patterns_that_match_nothing_are_told() {
+fn patterns_that_match_nothing_are_reported() {
     let place = tree(&[("a.md", "a")]);
     let report = pack(&options(&place, &["*.md", "*.rs", "none.md", "docs/**"])).expect("packs").report;
     assert_eq!(report.unmatched, ["none.md", "*.rs", "docs/**"]);
 }
 
 #[test]
-fn a_base_that_is_not_there_gives_nothing() {
+fn a_missing_base_packs_nothing() {
     let packed = pack(&ContextOptions::new("no/such/directory")).expect("packs");
     assert!(packed.files.is_empty() && packed.text.is_empty());
 }
