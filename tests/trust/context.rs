@@ -244,7 +244,7 @@ fn an_ignore_file_that_cannot_be_read_is_told() {
     let ran = home.done(&["context", "pack", ".", "--report"]);
     for file in [".gitignore", "sub/.gitignore"] {
         assert!(
-            ran.stderr.contains(&format!("{file} (what it names is not left out")),
+            ran.stderr.contains(&format!("{file} (its rules are not applied")),
             "{file}: {}",
             ran.stderr
         );

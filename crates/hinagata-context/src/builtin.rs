@@ -1,6 +1,6 @@
-//! What is packed when nobody says what, and what never is.
+//! The files that are packed without patterns, and the directories that are never packed.
 
-/// Directories that hold what tools made or fetched; nothing in them is packed.
+/// Directories of generated or downloaded files, which are not packed.
 pub(crate) const EXCLUDED_DIRECTORIES: &[&str] = &[
     ".cache",
     ".git",
@@ -32,7 +32,7 @@ pub(crate) const EXCLUDED_DIRECTORIES: &[&str] = &[
     "venv",
 ];
 
-/// Ends of the names of text files, by their kind.
+/// Extensions of text files, by kind.
 const EXTENSIONS: &[&str] = &[
     // programs
     "bash",
@@ -224,10 +224,10 @@ const NAMES: &[&str] = &[
     "makefile",
 ];
 
-/// Starts of the names of text files, such as `.env.local` and `Dockerfile.dev`.
+/// Prefixes of the names of text files, such as `.env.local` and `Dockerfile.dev`.
 const STARTS: &[&str] = &[".env", "Dockerfile.", "LICENSE-", "README."];
 
-/// Whether a file called `name` is packed when nobody says what is.
+/// Whether a file with this name is packed without patterns.
 pub(crate) fn is_text_file(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     extension.is_some_and(is_extension)
@@ -236,13 +236,13 @@ pub(crate) fn is_text_file(name: &str) -> bool {
 }
 
 fn is_extension(extension: &str) -> bool {
-    // The list is short, but asked for every file of a tree.
+    // The list is short, but searched for every file of a tree.
     static KNOWN: std::sync::LazyLock<std::collections::HashSet<&'static str>> =
         std::sync::LazyLock::new(|| EXTENSIONS.iter().copied().collect());
     KNOWN.contains(extension)
 }
 
-/// Whether nothing of a directory called `name` is packed.
+/// Whether a directory with this name is not packed.
 pub(crate) fn is_excluded_directory(name: &str) -> bool {
     EXCLUDED_DIRECTORIES.binary_search(&name).is_ok()
 }

@@ -1,4 +1,4 @@
-//! What keeps a context from being packed at all; files that cannot be read are told in the report instead.
+//! Errors that end packing; the report lists unreadable files instead.
 
 use std::{fmt, io};
 
@@ -11,34 +11,34 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// A pattern that cannot be read.
+    /// An invalid pattern.
     Pattern {
-        /// The pattern as it is written.
+        /// The pattern.
         pattern: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         message: String,
     },
-    /// The file of a template that is not there, or cannot be read.
+    /// A template file that is missing or unreadable.
     TemplateFile {
-        /// The file as it is called.
+        /// The name of the file.
         file: String,
         /// Why it cannot be read.
         message: String,
     },
-    /// A file that rules keep out of the template that names it.
+    /// A file that the rules withhold from the template that names it.
     Withheld {
         /// The path of the file.
         path: String,
         /// The rule.
         reason: Reason,
-        /// What exactly.
+        /// The details.
         detail: String,
-        /// The failure of the template that names it, which says where.
+        /// The error of the template that names it, with its place.
         template: Option<Box<hinagata_value::Error>>,
     },
-    /// A template that fails; it says where.
+    /// A template that fails; the error has its place.
     Template(Box<hinagata_value::Error>),
-    /// The result cannot be written.
+    /// The output cannot be written.
     Output(io::Error),
 }
 
@@ -81,7 +81,7 @@ impl From<io::Error> for Error {
     }
 }
 
-/// The cause of an error of the system, without its number.
+/// The text of a system error in lower case, without its number.
 pub(crate) fn system_cause(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_lowercase()

@@ -1,7 +1,7 @@
-//! How files and resources stand in the text.
+//! Delimits files and resources in the text.
 //!
-//! The plain frame is lines that any content could hold too. In Markdown and XML no content can end its frame: fences
-//! are longer than every run of backticks inside, and XML keeps contents in CDATA sections.
+//! The lines of the plain frame can occur in content, too. In Markdown and XML, no content can end its frame: fences
+//! are longer than every run of backticks in the content, and XML has content in CDATA sections.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::text::trim_end_of_text;
 
-/// A way to set files apart in the text.
+/// How files are delimited in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Frame {
-    /// A line before and a line behind.
+    /// A line before and a line after the content.
     #[default]
     Plain,
     /// A heading and a fenced block.
     Markdown,
-    /// An element with its content as it is.
+    /// An element with the content in CDATA sections.
     Xml,
 }
 
 impl Frame {
-    /// All of them.
+    /// All frames.
     pub const ALL: [Self; 3] = [Self::Plain, Self::Markdown, Self::Xml];
 
     /// The name.
@@ -36,13 +36,13 @@ impl Frame {
         }
     }
 
-    /// The frame called `name`.
+    /// The frame with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|frame| frame.as_str() == name)
     }
 
-    /// What stands between two files, two sections, or a file and a section.
+    /// The separator of files and sections.
     pub(crate) const fn separator(self) -> &'static str {
         match self {
             Self::Plain | Self::Markdown => "\n\n",
@@ -50,7 +50,7 @@ impl Frame {
         }
     }
 
-    /// What stands before and behind everything, where there is anything.
+    /// The lines before and after the whole text, unless it is empty.
     pub(crate) const fn enclosing_lines(self) -> (&'static str, &'static str) {
         match self {
             Self::Plain | Self::Markdown => ("", ""),
@@ -58,7 +58,7 @@ impl Frame {
         }
     }
 
-    /// A file as it stands in the text.
+    /// The lines before and after a file.
     pub(crate) fn enclose_file(self, path: &str, content: &str) -> Enclosure<'static> {
         let content = trim_end_of_text(content);
         match self {
@@ -75,7 +75,7 @@ impl Frame {
         }
     }
 
-    /// The content of a file or a rendered template, so that it cannot end its frame.
+    /// Escapes content so that it cannot end its frame.
     pub(crate) fn escape_content(self, content: &str) -> Cow<'_, str> {
         let content = trim_end_of_text(content);
         match self {
@@ -84,7 +84,7 @@ impl Frame {
         }
     }
 
-    /// The lines around the section of a resource; `empty` says that nothing stands between them.
+    /// The lines before and after the section of a resource; `empty` if the section has no content.
     pub(crate) fn enclose_resource(
         self,
         label: &str,
@@ -115,7 +115,7 @@ impl Frame {
         }
     }
 
-    /// The text of a template resource, as it stands in its section.
+    /// The text of a template resource with its frame.
     pub(crate) fn frame_rendered(self, text: &str) -> String {
         if text.is_empty() {
             return String::new();
@@ -131,7 +131,7 @@ impl Frame {
     }
 }
 
-/// What stands before and behind something.
+/// The text before and after content.
 #[derive(Clone, Debug)]
 pub(crate) struct Enclosure<'a> {
     pub(crate) open: Cow<'a, str>,
@@ -171,7 +171,7 @@ fn code(name: &str) -> String {
     format!("{fence}{space}{name}{space}{fence}")
 }
 
-/// The language of a fenced block: the end of the file's name, where it is a word.
+/// The language of a fenced block: the extension of the file, if it is alphanumeric.
 fn language(path: &str) -> &str {
     let name = path.rsplit('/').next().unwrap_or_default();
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -179,7 +179,7 @@ fn language(path: &str) -> &str {
     if word { extension } else { "" }
 }
 
-/// A value between quotation marks.
+/// Escapes the value of an attribute.
 fn attribute(value: &str) -> String {
     let mut escaped = String::with_capacity(value.len());
     for character in value.chars() {
@@ -196,13 +196,14 @@ fn attribute(value: &str) -> String {
     escaped
 }
 
-/// Content of a CDATA section: its end is cut in two sections, and what XML cannot hold becomes U+FFFD.
+/// Escapes the content of a CDATA section: `]]>` is split into two sections, and U+FFFD replaces characters that XML
+/// does not allow.
 fn character_data(content: &str) -> Cow<'_, str> {
     let mut data = Cow::Borrowed(content);
     if content.contains("]]>") {
         data = Cow::Owned(data.replace("]]>", "]]]]><![CDATA[>"));
     }
-    // Nearly no file holds one; bytes tell that sooner than characters.
+    // Such characters are rare, and bytes are faster to check than characters.
     let odd = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0xef;
     if data.bytes().any(odd) && !data.chars().all(is_xml) {
         let replaced =

@@ -1,8 +1,8 @@
-//! Files that somebody names: which of them may enter a text.
+//! Decides which named files may be read into a text.
 //!
-//! Walks ask the same rules as they go; this is for one path at a time: the files of templates, what they include,
-//! plain paths of a list. A path is judged by how it is written and by what it leads to, so that no link gives a secret
-//! another name.
+//! Walks apply the same rules while they list directories; a guard checks one path at a time: template files, their
+//! includes, plain paths of a list. It checks the path as written and the target of its links, so that no link can hide
+//! a secret under another name.
 
 use std::{
     io,
@@ -18,21 +18,21 @@ use crate::{
     report::Reason,
 };
 
-/// Why a file may not enter a text: the rule, and what exactly.
+/// Why a file may not be read: the rule and the details.
 pub(crate) type Refusal = (Reason, String);
 
-/// What keeps files out of a text that somebody names.
+/// Decides which named files may be read into a text.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     rules: Rules,
-    /// The directory that no link leads out of, as it is written.
+    /// The directory that no link may leave, as written.
     written: PathBuf,
-    /// The same, without links.
+    /// The same directory with its links resolved.
     real: PathBuf,
 }
 
 impl Guard {
-    /// A guard that asks `rules`, and lets no link lead out of `wall`.
+    /// A guard that applies `rules` and refuses links that lead out of `wall`.
     #[must_use]
     pub fn new(rules: Rules, wall: &Path) -> Self {
         Self {
@@ -42,14 +42,13 @@ impl Guard {
         }
     }
 
-    /// Why the file at `path`, which holds `content`, may not enter a text: the rule, and what exactly.
+    /// Why the file at `path` with this content may not be read: the rule and the details. `None` if it may.
     #[must_use]
     pub fn refuses_file(&self, path: &Path, content: &[u8]) -> Option<(Reason, String)> {
         self.refuses_path(path).or_else(|| self.refuses_content(content))
     }
 
-    /// Why the file at `path` may not enter a text, as far as its name and links tell; nothing for a file that is not
-    /// there.
+    /// Why the file at `path` may not be read, by its name and links alone; `None` for a missing file.
     pub(crate) fn refuses_path(&self, path: &Path) -> Option<Refusal> {
         let path = plain_path(path);
         let real = path.canonicalize().ok()?;
@@ -64,13 +63,13 @@ impl Guard {
         ignored.then(|| (Reason::Ignored, "an ignore file excludes it".to_owned()))
     }
 
-    /// Why what stands in a file may not enter a text.
+    /// Why a file with this content may not be read.
     pub(crate) fn refuses_content(&self, content: &[u8]) -> Option<Refusal> {
         let rule = self.rules.secrets.then(|| Secrets::built_in().in_content(content)).flatten()?;
         Some((Reason::Secret, rule.to_owned()))
     }
 
-    /// Whether links make `path`, which is written as one within the wall, lead out of it.
+    /// Whether `path` is inside the boundary as written, but links lead out of it.
     pub(crate) fn is_link_outside(&self, path: &Path) -> bool {
         let path = plain_path(path);
         path.canonicalize().is_ok_and(|real| self.is_outside(&path, &real))
@@ -89,7 +88,7 @@ impl Guard {
         Secrets::built_in().in_name(&slash_path(inner.unwrap_or(path)))
     }
 
-    /// The path as people know it: from the wall, where it lies within.
+    /// The path for messages: relative to the boundary if it is inside.
     pub(crate) fn display_path(&self, path: &Path) -> String {
         let inner = path.strip_prefix(&self.written).or_else(|_| path.strip_prefix(&self.real));
         slash_path(inner.unwrap_or(path))
@@ -97,7 +96,7 @@ impl Guard {
 }
 
 impl ContextOptions {
-    /// What keeps files out that templates and authors name.
+    /// The guard for files that templates and authors name.
     #[must_use]
     pub fn guard(&self) -> Guard {
         Guard::new(self.rules, self.wall.as_deref().unwrap_or(&self.base))
@@ -108,7 +107,8 @@ fn slash_path(path: &Path) -> String {
     path.to_string_lossy().replace('\\', "/")
 }
 
-/// Whether a path or pattern leads out of the directory it starts at, as it is written; a brace can hide that.
+/// Whether a path or pattern, as written, leads out of the directory that it starts at. Checks every expansion of
+/// braces.
 #[must_use]
 pub fn leads_out(pattern: &str) -> bool {
     let climbs = |path: &String| {
@@ -119,7 +119,7 @@ pub fn leads_out(pattern: &str) -> bool {
     expand_braces(pattern.trim_start_matches('!')).map_or(true, |paths| paths.iter().any(climbs))
 }
 
-/// What is at `path` without links; nothing where there is nothing.
+/// `path` with its links resolved; `None` if nothing exists there.
 pub(crate) fn existing_path(path: &Path) -> io::Result<Option<PathBuf>> {
     match path.canonicalize() {
         Ok(real) => Ok(Some(real)),
@@ -130,7 +130,7 @@ pub(crate) fn existing_path(path: &Path) -> io::Result<Option<PathBuf>> {
     }
 }
 
-/// A path without `.` and `..` in its middle.
+/// The path without `.` components, and with `..` resolved lexically.
 pub(crate) fn plain_path(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {

@@ -1,4 +1,4 @@
-//! `.gitignore`, `.ignore` and `.hinagataignore`.
+//! Ignore files: `.gitignore`, `.ignore` and `.hinagataignore`.
 
 use std::{
     fs::File,
@@ -11,16 +11,16 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::error::system_cause;
 
-/// An ignore file that does not count, or not whole, and why.
+/// An unreadable ignore file, and the cause.
 pub(crate) type UnreadIgnoreFile = (PathBuf, String);
 
-/// The names of ignore files; one that comes first decides before the others, wherever they lie.
+/// The names of ignore files by precedence, regardless of their directories.
 const NAMES: [&str; 3] = [".hinagataignore", ".ignore", ".gitignore"];
 
 /// Largest ignore file, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// The ignore files of a directory, and of those above.
+/// The ignore files of a directory and its parents.
 #[derive(Debug)]
 pub(crate) struct Ignored {
     files: [Option<Gitignore>; NAMES.len()],
@@ -28,13 +28,13 @@ pub(crate) struct Ignored {
 }
 
 impl Ignored {
-    /// Whether `name` is that of an ignore file.
+    /// Whether `name` is the name of an ignore file.
     pub(crate) fn is_ignore_file(name: &str) -> bool {
         NAMES.contains(&name)
     }
 
-    /// Those of `directory`, where `named` says which names it holds, below `above`; those that cannot be used are
-    /// told.
+    /// Adds the ignore files of `directory` to those of its parents, `above`. `named` are the ignore files in the
+    /// directory; unreadable ones are added to `unread`.
     pub(crate) fn enter_directory(
         directory: &Path,
         named: &[String],
@@ -54,15 +54,14 @@ impl Ignored {
         Some(Arc::new(Self { files, above: above.cloned() }))
     }
 
-    /// The directory from which on ignore files count for `start`: the repository that it lies in, else `base` where it
-    /// lies beneath that.
+    /// The topmost directory whose ignore files apply to `start`: its repository, else `base` if that contains it.
     fn top_directory<'p>(base: &'p Path, start: &'p Path) -> Option<&'p Path> {
         let repository = start.ancestors().find(|directory| directory.join(".git").exists());
         repository.or_else(|| start.starts_with(base).then_some(base))
     }
 
-    /// Whether the file at `real`, or a directory that it lies in, is ignored. Both are real paths. What cannot be read
-    /// leaves out everything beside and below it.
+    /// Whether the file at `real` or one of its directories is ignored. Both paths have no links. An unreadable ignore
+    /// file ignores everything in its directory.
     pub(crate) fn is_path_ignored(base: &Path, real: &Path) -> bool {
         let mut unread = Vec::new();
         let (Some(top), Some(ignored)) =
@@ -74,8 +73,8 @@ impl Ignored {
         !unread.is_empty() || within.any(|path| ignored.is_match(path, path != real))
     }
 
-    /// Those that count for `start`, a directory of a walk, without its own: from the repository that it lies in, else
-    /// from `base` where it lies beneath that. Both are real paths.
+    /// The ignore files of the parents of `start`, up to its repository, else up to `base` if that contains it. Both
+    /// paths have no links.
     pub(crate) fn from_parents(
         base: &Path,
         start: &Path,
@@ -114,10 +113,10 @@ impl Ignored {
     }
 }
 
-/// The rules of an ignore file; a line that is none is passed over, as git does.
+/// The rules of an ignore file; invalid lines are skipped, as git does.
 fn read(directory: &Path, name: &str) -> io::Result<Option<Gitignore>> {
     let path = directory.join(name);
-    // A directory of that name holds no rules.
+    // A directory can have such a name.
     if path.is_dir() {
         return Ok(None);
     }
@@ -127,7 +126,7 @@ fn read(directory: &Path, name: &str) -> io::Result<Option<Gitignore>> {
     let mut text = Vec::new();
     File::open(path)?.take(LARGEST + 1).read_to_end(&mut text)?;
     if text.len() as u64 > LARGEST {
-        return Err(io::Error::other(format!("it has more than {LARGEST} bytes")));
+        return Err(io::Error::other(format!("it is larger than {LARGEST} bytes")));
     }
     let mut builder = GitignoreBuilder::new(directory);
     for line in String::from_utf8_lossy(&text).lines() {

@@ -4,13 +4,13 @@
 //! |---|---|
 //! | [`ContextOptions`] | what to pack: patterns, budgets, focus, resources, rules, [`Frame`] |
 //! | [`pack()`], [`Packer`] | packs, as [`PackedContext`] or straight into a writer |
-//! | [`Report`] | what became of every file: taken, or left out and why |
+//! | [`Report`] | the outcome for every file: packed, or left out and why |
 //! | [`render_file`], [`merge_variables`] | template files and layers of variables, as resources and agents use them |
-//! | [`Guard`] | what keeps a file that a template or an author names out of a text |
+//! | [`Guard`] | decides whether a file that a template or an author names may be read |
 //!
 //! The order of files is the same on every machine. Directories are walked and files read by several threads; memory is
-//! bounded by the budget and never by the tree. Files with secrets, binary files and those that ignore files name are
-//! left out. Nothing of a tree can make packing fail: what cannot be read is told in the report.
+//! bounded by the budget, not by the size of the tree. Files with secrets, binary files and ignored files are left out.
+//! An unreadable file does not make packing fail: the report lists it.
 //!
 //! ```
 //! use hinagata_context::{ContextOptions, Frame, Reason, pack};

@@ -1,4 +1,4 @@
-//! What was asked for by name and is not in the context, or not as it was asked for.
+//! Adds notices about requested files to a report.
 
 use std::{collections::HashSet, path::Path};
 
@@ -11,13 +11,13 @@ use crate::{
 };
 
 impl Report {
-    /// Tells of something that is left out although it was named.
+    /// Adds an entry that is left out although it was named, with a notice.
     pub(crate) fn leave_out(&mut self, entry: Entry) {
         self.notices.extend(entry.reason.map(|reason| Notice::for_entry(&entry, reason)));
         self.entries.push(entry);
     }
 
-    /// Whether there is a directory to start at; what is wrong with it is told.
+    /// Whether `directory` is a directory that may be packed; otherwise adds a notice that says why not.
     pub(crate) fn check_directory(&mut self, directory: &Path, guard: &Guard) -> bool {
         let shown = directory.to_string_lossy();
         if guard.is_link_outside(directory) {
@@ -37,8 +37,8 @@ impl Report {
         false
     }
 
-    /// Tells what became of `named` files, of those that cannot be read and of those that are not all text, among the
-    /// entries from `first` on.
+    /// Adds notices about the entries from `first` on: `named` files that are left out, unreadable files, and files
+    /// with invalid UTF-8.
     pub(crate) fn add_file_notices(&mut self, first: usize, named: &HashSet<String>) {
         let (mut unreadable, mut replaced) = (Vec::new(), Vec::new());
         for entry in &self.entries[first..] {
@@ -59,13 +59,14 @@ impl Report {
                 self.notices.push(Notice::new(first, reason, format!("{what}: {}", summarize_paths(&paths))));
             }
         };
-        add_notice(unreadable, Some(Reason::Unreadable), "left out, as it cannot be read");
+        add_notice(unreadable, Some(Reason::Unreadable), "files left out because they cannot be read");
         add_notice(replaced, None, "invalid UTF-8 was replaced by U+FFFD");
     }
 
+    /// Adds notices about files in focus that are not packed.
     pub(crate) fn add_focus_notices(&mut self, order: &Order) {
         let missed = order.focus_notices(&self.entries);
-        // What was named and told once is not told again.
+        // A file that was named has its notice already.
         let is_reported = |notice: &Notice| self.notices.iter().any(|known| known.about == notice.about);
         let missed: Vec<Notice> = missed.into_iter().filter(|notice| !is_reported(notice)).collect();
         self.notices.extend(missed);

@@ -1,4 +1,4 @@
-//! What to pack, and how: the section `context` of a configuration.
+//! The options of packing: the section `context` of a configuration.
 
 use std::path::PathBuf;
 
@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 use crate::frame::Frame;
 
-/// Most files that are packed, unless configured.
+/// The default limit of files.
 pub const MAX_FILES: usize = 64;
 
-/// Most bytes that are packed, unless configured.
+/// The default limit of bytes.
 pub const MAX_BYTES: u64 = 250_000;
 
-/// What to pack, and how.
+/// The options of packing.
 ///
 /// ```
 /// use hinagata_context::{ContextOptions, pack};
@@ -28,36 +28,36 @@ pub const MAX_BYTES: u64 = 250_000;
 pub struct ContextOptions {
     /// The directory that patterns start at.
     pub base: PathBuf,
-    /// The directory that no link leads out of, the base directory itself included; none for the base directory.
+    /// The directory that no link may leave, including a link to the base directory; the base directory by default.
     pub wall: Option<PathBuf>,
-    /// Patterns of files to pack; none stands for the usual text files, `!pattern` leaves out.
+    /// Patterns of files to pack; an empty list means the usual text files. `!pattern` excludes files.
     pub include: Vec<String>,
-    /// Patterns of files to leave out; one without a slash is matched against the name.
+    /// Patterns of files to exclude; a pattern without a slash is matched against the file name.
     pub exclude: Vec<String>,
-    /// Most files; resources do not count.
+    /// The limit of files, without those of resources.
     pub max_files: usize,
-    /// Most bytes of all contents.
+    /// The limit of bytes of all file contents.
     pub max_bytes: u64,
-    /// Most tokens of the text, and the model that counts them.
+    /// The limit of tokens, and the model that counts them.
     pub tokens: Tokens,
     /// Patterns of files that come first.
     pub focus: Vec<String>,
-    /// Patterns with how much they matter; files of higher priority come before others. The first that matches counts.
+    /// Patterns with priorities; files with a higher priority come first. The first matching pattern counts.
     pub priorities: Vec<(String, f64)>,
     /// Variables of template resources.
     pub variables: Map<String, Value>,
-    /// Sections behind the files.
+    /// Sections that follow the files.
     pub resources: Vec<Resource>,
-    /// What is left out.
+    /// The rules for files that are left out.
     pub rules: Rules,
-    /// How files stand in the text.
+    /// How files are delimited in the text.
     pub frame: Frame,
     /// How template resources are rendered.
     pub templates: TemplateOptions,
 }
 
 impl ContextOptions {
-    /// The usual text files of `base`, within the usual budget.
+    /// Options that pack the usual text files of `base` within the default budget.
     pub fn new(base: impl Into<PathBuf>) -> Self {
         Self {
             base: base.into(),
@@ -81,34 +81,34 @@ impl ContextOptions {
 /// How tokens are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// The model whose tokens they are; without one they are estimated.
+    /// The model whose tokenizer counts; without a model, tokens are estimated.
     pub model: Option<String>,
-    /// Most tokens; none sets no limit.
+    /// The limit of tokens, if any.
     pub max: Option<usize>,
-    /// Whether they are counted although nothing limits them.
+    /// Whether to count tokens without a limit.
     pub count: bool,
 }
 
 impl Tokens {
-    /// Whether the tokens of files are wanted at all.
+    /// Whether tokens are counted.
     pub(crate) fn is_counting(&self) -> bool {
         self.count || self.max.is_some()
     }
 }
 
-/// What is left out of a context beside what patterns say.
+/// Rules that leave out files in addition to patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// What `.gitignore`, `.ignore` and `.hinagataignore` name.
+    /// Leaves out files that `.gitignore`, `.ignore` or `.hinagataignore` excludes.
     pub ignore_files: bool,
-    /// Files that hold secrets.
+    /// Leaves out files that contain secrets.
     pub secrets: bool,
-    /// Directories that tools make, such as `node_modules` and `target`.
+    /// Leaves out directories that tools create, such as `node_modules` and `target`.
     pub builtin: bool,
-    /// What links lead to out of the base directory; what patterns name outside of it is no link.
+    /// Leaves out links that lead out of the base directory. Patterns may still name files outside of it.
     pub outside: bool,
-    /// Whether ignore files count for files that are named without wildcards and for what links lead to, too: whoever
-    /// wrote the names is not trusted to know better.
+    /// Applies ignore files also to files that are named without wildcards and to the targets of links, because the
+    /// author of the names is not trusted.
     pub strict: bool,
 }
 
@@ -119,7 +119,7 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Those of the program that the plain format comes from: only what patterns and the built-in list say.
+    /// The rules of the program that defined the plain format: only patterns and the built-in list.
     #[must_use]
     pub const fn compat() -> Self {
         Self { ignore_files: false, secrets: false, builtin: true, outside: false, strict: false }
@@ -129,44 +129,44 @@ impl Rules {
 /// How templates are rendered.
 #[derive(Clone, Debug, Default)]
 pub struct TemplateOptions {
-    /// Whether the last newline of a template file stays.
+    /// Whether a template file keeps its last newline.
     pub keep_trailing_newline: bool,
-    /// What a render may use.
+    /// The limits of a render.
     pub limits: Limits,
 }
 
-/// A section of the context behind the files.
+/// A section of the context that follows the files.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
     /// The id.
     pub id: String,
-    /// The name that is shown in its place.
+    /// The name that is shown instead of the id.
     pub name: Option<String>,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
-    /// What it holds.
+    /// Its content.
     pub kind: ResourceKind,
 }
 
-/// What a resource holds.
+/// The content of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResourceKind {
     /// Files.
     Bundle {
         /// Patterns of files.
         include: Vec<String>,
-        /// Patterns of files to leave out.
+        /// Patterns of files to exclude.
         exclude: Vec<String>,
-        /// The directory that patterns start at, where it is not that of the context.
+        /// The directory that patterns start at; that of the context by default.
         base: Option<PathBuf>,
-        /// What paths start with.
+        /// A prefix of all paths.
         virtual_path: Option<String>,
     },
-    /// A text that a template makes.
+    /// A rendered template.
     Template {
         /// The template.
         template: TemplateFile,
-        /// What it sees, above the variables of the context.
+        /// Variables that override those of the context.
         variables: Map<String, Value>,
     },
 }
@@ -176,16 +176,16 @@ pub enum ResourceKind {
 pub struct TemplateFile {
     /// The file, from the base directory.
     pub file: String,
-    /// The directory it is looked up in, where it is not that of the context; includes are looked up there too. Without
-    /// one they are looked up beside the file alone.
+    /// The directory in which the file is looked up; that of the context by default. Includes are looked up in the
+    /// directory of the file and, if this is set, here.
     pub base: Option<PathBuf>,
-    /// What it sees, below everything else.
+    /// Variables with the lowest precedence.
     pub variables: Map<String, Value>,
-    /// How the file is encoded.
+    /// The encoding of the file.
     pub encoding: Encoding,
 }
 
-/// How a template file is encoded.
+/// The encoding of a template file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Encoding {
     /// UTF-8.
@@ -193,12 +193,12 @@ pub enum Encoding {
     Utf8,
     /// ISO 8859-1.
     Latin1,
-    /// UTF-16, little end first.
+    /// UTF-16, little-endian.
     Utf16,
 }
 
 impl Encoding {
-    /// The encoding called `name`, in any of its usual spellings.
+    /// The encoding with this name, in any usual spelling.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
@@ -209,10 +209,10 @@ impl Encoding {
         })
     }
 
-    /// The text of `bytes`, or why they are none.
+    /// Decodes `bytes`.
     ///
     /// # Errors
-    /// What the encoding does not allow.
+    /// A message if the bytes are invalid in this encoding.
     pub fn decode(self, bytes: Vec<u8>) -> Result<String, String> {
         match self {
             Self::Utf8 => String::from_utf8(bytes)

@@ -1,4 +1,4 @@
-//! Which files come first: those in focus, then by priority, then by the order of the walk.
+//! The order of files: focus first, then priority, then the order of the walk.
 
 use globset::Candidate;
 
@@ -10,7 +10,7 @@ use crate::{
     walk::FoundFile,
 };
 
-/// What decides on the order of files.
+/// The criteria of the order.
 #[derive(Debug)]
 pub(crate) struct Order {
     focus: Vec<(String, Marks)>,
@@ -27,7 +27,7 @@ impl Order {
         })
     }
 
-    /// Puts `files` in order.
+    /// Sorts `files`.
     pub(crate) fn sort_files(&self, files: &mut [FoundFile]) {
         if self.focus.is_empty() && self.priorities.is_empty() {
             return;
@@ -43,7 +43,7 @@ impl Order {
         self.focus.iter().any(|(_, marks)| marks.has(path))
     }
 
-    /// What is in focus and not in the context.
+    /// Notices about files in focus that are not packed.
     pub(crate) fn focus_notices(&self, entries: &[Entry]) -> Vec<Notice> {
         let missed = |(pattern, marks): &(String, Marks)| {
             let found: Vec<&Entry> =
@@ -55,14 +55,15 @@ impl Order {
                 .iter()
                 .filter_map(|entry| Some(format!("{} ({})", entry.path, entry.reason?.as_str())))
                 .collect();
-            let message = format!("not all of the focus `{pattern}` is packed: {}", summarize_paths(&left));
+            let message =
+                format!("some files of the focus `{pattern}` are not packed: {}", summarize_paths(&left));
             (!left.is_empty()).then(|| Notice::new(pattern, None, message))
         };
         self.focus.iter().filter_map(missed).collect()
     }
 }
 
-/// A number whose larger values come first.
+/// A number that sorts in descending order.
 #[derive(PartialEq)]
 struct Descending(f64);
 
@@ -80,7 +81,7 @@ impl PartialOrd for Descending {
     }
 }
 
-/// Files by path, by name, or by a directory that they lie in.
+/// Matches files by path, by name or by a parent directory.
 #[derive(Debug)]
 struct Marks {
     names: Globs,

@@ -1,4 +1,4 @@
-//! Packing: files and resources, in order, within the budget.
+//! Packs files and resources, in order, within the budget.
 
 use std::{
     collections::HashSet,
@@ -28,19 +28,19 @@ use crate::{
     writer::TextWriter,
 };
 
-/// Most threads that read.
+/// Most threads that read files.
 const MOST_THREADS: usize = 8;
 
-/// How far packing is.
+/// The progress of packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// So many files were found so far.
+    /// The number of files found so far.
     Found(usize),
-    /// So many files are done, of so many.
+    /// The number of files that are done, and of all files.
     Done(usize, usize),
 }
 
-/// Packs contexts, and tells how far it is.
+/// Packs contexts and reports its progress.
 pub struct Packer<'p> {
     options: &'p ContextOptions,
     base: PathBuf,
@@ -49,23 +49,23 @@ pub struct Packer<'p> {
     progress: &'p (dyn Fn(Progress) + Sync),
 }
 
-/// Packs what `options` say.
+/// Packs the files and resources of `options`.
 ///
 /// # Errors
-/// A pattern that cannot be read, or a template resource that fails. Files that cannot be read are told in the report.
+/// An invalid pattern, or a template resource that fails. The report lists unreadable files.
 pub fn pack(options: &ContextOptions) -> Result<PackedContext> {
     Packer::new(options).pack()
 }
 
-/// Where packed pieces go.
+/// Receives packed files and resources.
 trait Sink {
     fn file(&mut self, resource: Option<&Resource>, path: String, content: String) -> Result<()>;
     fn template(&mut self, resource: &Resource, text: String) -> Result<()>;
-    /// Behind the last file of a bundle.
+    /// Called after the last file of a bundle.
     fn end(&mut self, resource: &Resource) -> Result<()>;
 }
 
-/// What is left of the budget, and what became of files.
+/// The remaining budget and the report.
 struct Ledger {
     remaining: Remaining,
     tokens: Option<usize>,
@@ -73,7 +73,7 @@ struct Ledger {
 }
 
 impl<'p> Packer<'p> {
-    /// A packer of what `options` say.
+    /// A packer for `options`.
     #[must_use]
     pub fn new(options: &'p ContextOptions) -> Self {
         let base = options.base.canonicalize().unwrap_or_else(|_| options.base.clone());
@@ -81,14 +81,14 @@ impl<'p> Packer<'p> {
         Self { options, base, guard: options.guard(), threads, progress: &|_| {} }
     }
 
-    /// The same, telling `progress` how far it is.
+    /// Reports the progress to `progress`.
     #[must_use]
     pub fn with_progress(mut self, progress: &'p (dyn Fn(Progress) + Sync)) -> Self {
         self.progress = progress;
         self
     }
 
-    /// Packs.
+    /// Packs the context into memory.
     ///
     /// # Errors
     /// As [`pack`].
@@ -96,14 +96,14 @@ impl<'p> Packer<'p> {
         let mut collected = Collected::new(self.options.frame);
         let report = self.run(&mut collected)?;
         let Collected { files, resources, text } = collected;
-        let text = String::from_utf8(text.writer.finish()?).expect("only texts were written");
+        let text = String::from_utf8(text.writer.finish()?).expect("only UTF-8 text was written");
         Ok(PackedContext { files, total_bytes: report.total_bytes, text, resources, report })
     }
 
-    /// Packs into `out`, keeping nothing: memory does not grow with the budget.
+    /// Packs the context into `out`, without keeping it: memory does not grow with the budget.
     ///
     /// # Errors
-    /// As [`pack`], and when `out` cannot be written.
+    /// As [`pack`], and if writing to `out` fails.
     pub fn write_to(&self, out: &mut dyn Write) -> Result<Report> {
         let mut streamed = Streamed { writer: TextWriter::new(out, self.options.frame), open: false };
         let report = self.run(&mut streamed)?;
@@ -148,7 +148,7 @@ impl<'p> Packer<'p> {
         Ok(ledger.report)
     }
 
-    /// The directory of a resource, as it is written.
+    /// The directory of a resource, with links.
     fn directory(&self, own: Option<&Path>) -> PathBuf {
         own.map_or_else(|| self.base.clone(), |own| plain_path(&self.base.join(own)))
     }
@@ -158,7 +158,7 @@ impl<'p> Packer<'p> {
         select_files(base, include, exclude, self.options.rules, self.threads, &on_found)
     }
 
-    /// Reads files and hands over those that fit.
+    /// Reads files and passes those that fit to `sink`.
     fn pack_files(
         &self,
         selected: SelectedFiles,
@@ -205,7 +205,7 @@ impl<'p> Packer<'p> {
             return Err(error);
         }
         let too_many = |file: &FoundFile| {
-            let detail = format!("{most} files are the most");
+            let detail = format!("the limit is {most} files");
             part.entry(Entry::left_out(&file.path, Reason::Budget, detail))
         };
         report.entries.extend(files[done..].iter().map(too_many));
@@ -271,8 +271,8 @@ impl<'p> Packer<'p> {
         Ok(text)
     }
 
-    /// The paths of the files that would be packed, from the base, without reading them: what ignore files and the
-    /// rules about secrets leave out is not among them. Budgets do not count.
+    /// Lists the paths of the files to pack, from the base, without reading the files. Ignored files and files with
+    /// secret names are left out; the budget is not applied.
     ///
     /// # Errors
     /// As [`pack`].
@@ -286,7 +286,7 @@ impl<'p> Packer<'p> {
         Ok(selected.files.into_iter().map(|found| found.path).filter(|path| !is_secret(path)).collect())
     }
 
-    /// What the context would hold, by the sizes of files, without reading them.
+    /// Estimates the content of the context from the sizes of files, without reading them.
     ///
     /// # Errors
     /// As [`pack`].
@@ -324,11 +324,11 @@ impl<'p> Packer<'p> {
     }
 }
 
-/// The entry of a template resource that is not rendered, for the file at `path`.
+/// The entry of a template resource that is not rendered because the file at `path` is withheld.
 fn withheld_entry(template: &TemplateFile, path: &str, reason: Reason, detail: String) -> Entry {
     let detail = match path == template.file {
         true => detail,
-        false => format!("it names `{path}`: {detail}"),
+        false => format!("it refers to `{path}`: {detail}"),
     };
     Entry::left_out(&template.file, reason, detail)
 }
@@ -340,7 +340,7 @@ struct Sizes {
 }
 
 impl Sizes {
-    /// Counts `size` if it fits.
+    /// Counts `size` if it fits; returns whether it does.
     fn fits(&mut self, size: u64) -> bool {
         let fits = size <= self.left;
         if fits {
@@ -350,7 +350,7 @@ impl Sizes {
         fits
     }
 
-    /// Counts at most `most` of the files; how many fit.
+    /// Counts the files that fit, at most `most`; returns their number.
     fn take(&mut self, files: &[FoundFile], base: &Path, most: usize) -> usize {
         let size = |file: &FoundFile| {
             let path = file.real.clone().unwrap_or_else(|| base.join(&file.path));
@@ -381,7 +381,7 @@ impl<'r> Part<'r> {
         }
     }
 
-    /// The path as the context shows it.
+    /// The path as displayed in the context.
     fn path(&self, path: &str) -> String {
         match self {
             Self::Bundle(_, Some(start)) if !start.is_empty() => {
@@ -399,7 +399,7 @@ impl<'r> Part<'r> {
     }
 }
 
-/// Whether a file that was read fits; its text, and what to tell about it.
+/// Accepts a file that fits; returns its text and its entry, else the entry that leaves it out.
 fn accept_file(
     file: &FoundFile,
     outcome: Outcome,
@@ -413,7 +413,7 @@ fn accept_file(
     };
     let (content, on_disk, tokens, lossy) = match outcome {
         Outcome::Text { content, size, tokens, lossy } => (content, size, tokens, lossy),
-        // Some threads look into a file that others leave closed, as it does not fit: it is told alike.
+        // Whether a thread opens a file that does not fit depends on timing; the report must not.
         Outcome::LeftOut { bytes: Some(size), .. } if size > left => return Err(too_large(size)),
         Outcome::LeftOut { reason, detail, bytes } => {
             return Err(Entry::left_out(&file.path, reason, detail).with_size(bytes));
@@ -432,7 +432,7 @@ fn accept_file(
     Ok((content, entry))
 }
 
-/// Takes tokens from what is left of them; says what is missing where they do not fit.
+/// Subtracts tokens from the remaining ones; fails with a message if they do not fit.
 fn take_tokens(
     left: &mut Option<usize>,
     report: &mut Report,
@@ -449,7 +449,7 @@ fn take_tokens(
     Ok(Some(counted.tokens))
 }
 
-/// Keeps everything.
+/// Collects files, resources and text in memory.
 struct Collected {
     files: Vec<PackedFile>,
     resources: Vec<PackedResource>,
@@ -491,7 +491,7 @@ impl Sink for Collected {
             for file in last.files.iter().flatten() {
                 writer.write_file(&file.path, &file.content)?;
             }
-            last.text = String::from_utf8(writer.finish()?).expect("only texts were written");
+            last.text = String::from_utf8(writer.finish()?).expect("only UTF-8 text was written");
         }
         self.text.end(resource)
     }
@@ -508,7 +508,7 @@ fn packed_resource(resource: &Resource, text: String, files: Option<Vec<PackedFi
     PackedResource { id, kind, name, description, text, files, metadata }
 }
 
-/// Writes everything at once.
+/// Writes files and resources as they arrive.
 struct Streamed<W> {
     writer: TextWriter<W>,
     /// Whether the section of a bundle is open.

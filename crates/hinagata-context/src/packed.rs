@@ -1,4 +1,4 @@
-//! What packing gives.
+//! The result of packing.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +10,13 @@ use crate::report::Report;
 pub struct PackedContext {
     /// The files, in order.
     pub files: Vec<PackedFile>,
-    /// Bytes of all contents, those of resources too.
+    /// Bytes of all file contents, including resources.
     pub total_bytes: u64,
     /// The text for a model.
     pub text: String,
-    /// The resources, as they are configured.
+    /// The resources, in the configured order.
     pub resources: Vec<PackedResource>,
-    /// What became of every file.
+    /// The outcome for every file.
     pub report: Report,
 }
 
@@ -27,7 +27,7 @@ pub struct PackedFile {
     pub path: String,
     /// The size of its text.
     pub bytes: u64,
-    /// Its text, as it is.
+    /// Its text, unchanged.
     pub content: String,
 }
 
@@ -36,21 +36,21 @@ pub struct PackedFile {
 pub struct PackedResource {
     /// The id.
     pub id: String,
-    /// What it is.
+    /// The kind.
     #[serde(rename = "type")]
     pub kind: PackedKind,
-    /// The name that is shown in the place of the id.
+    /// The name that is shown instead of the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What it is for.
+    /// The description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its text, without the lines around it.
+    /// Its text, without the enclosing lines.
     pub text: String,
     /// The files of a bundle.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files: Option<Vec<PackedFile>>,
-    /// What else is configured.
+    /// More configuration.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
 }
@@ -65,20 +65,20 @@ pub enum PackedKind {
     Template,
 }
 
-/// What else is configured about a resource.
+/// More configuration of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metadata {
-    /// What the paths of its files start with, as it is written.
+    /// The prefix of the paths of its files, as configured.
     #[serde(rename = "virtualPath")]
     pub virtual_path: String,
 }
 
-/// What a context would hold, counted without reading files.
+/// The estimated content of a context, counted without reading files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Stats {
     /// Files, without those of resources.
     pub file_count: usize,
-    /// Bytes on disk, those of resources too.
+    /// Bytes on disk, including resources.
     pub total_bytes: u64,
 }

@@ -1,8 +1,7 @@
-//! Reading files in order with several threads, ahead of whoever takes them.
+//! Reads files with several threads, ahead of the consumer, and delivers them in order.
 //!
-//! How much is read ahead is bounded by number and by bytes, so memory does not grow with the tree. What is left of the
-//! budget only shrinks: a file that does not fit when it is opened will not fit when its turn comes, and is not
-//! read.
+//! Reading ahead is limited in files and in bytes, so memory does not grow with the tree. The remaining budget only
+//! shrinks: a file that does not fit when it is opened will not fit when its turn comes, so it is not read.
 
 use std::{
     collections::VecDeque,
@@ -21,22 +20,22 @@ use hinagata_secrets::Secrets;
 
 use crate::{error::system_cause, frame::Frame, options::Tokens, report::Reason, text, walk::FoundFile};
 
-/// Files that are read ahead at most.
+/// Most files that are read ahead.
 const AHEAD: usize = 256;
 
-/// Bytes that are read ahead at most; one file may be larger.
+/// Most bytes that are read ahead; a single file can be larger.
 const ROOM: u64 = 16 << 20;
 
-/// Bytes at the start of a file in which a NUL makes it a binary one.
+/// Bytes at the start of a file that are searched for NUL; a file with NUL is binary.
 const HEAD: usize = 8 << 10;
 
-/// Files up to this size are read at once, larger ones only when their head is that of a text.
+/// Files up to this size are read at once; larger files only if their head is text.
 const AT_ONCE: u64 = 256 << 10;
 
 /// Fewer files than this are not worth a thread.
 const FEW: usize = 4;
 
-/// How files are read.
+/// The options of reading.
 #[derive(Debug)]
 pub(crate) struct Reader<'r> {
     pub(crate) base: &'r Path,
@@ -46,10 +45,10 @@ pub(crate) struct Reader<'r> {
     pub(crate) threads: usize,
 }
 
-/// What became of a file when it was read.
+/// The result of reading a file.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// Its text, its size on disk, how many tokens it takes, and whether some bytes had to be replaced.
+    /// Its text, its size on disk, its number of tokens, and whether invalid UTF-8 was replaced.
     Text { content: String, size: u64, tokens: Option<hinagata_module::tokens::TokenCount>, lossy: bool },
     /// It is left out.
     LeftOut { reason: Reason, detail: Option<String>, bytes: Option<u64> },
@@ -61,7 +60,7 @@ impl Outcome {
     }
 }
 
-/// What is left of the budget in bytes; it only shrinks.
+/// The remaining budget in bytes; it only shrinks.
 #[derive(Debug)]
 pub(crate) struct Remaining(AtomicU64);
 
@@ -86,7 +85,7 @@ struct Opened {
 }
 
 impl Reader<'_> {
-    /// Hands the files to `take`, in order, until it breaks.
+    /// Passes the files to `take`, in order, until it breaks.
     pub(crate) fn read_files<B>(
         &self,
         files: &[FoundFile],
@@ -105,7 +104,7 @@ impl Reader<'_> {
             }
             files.iter().try_for_each(|file| match queue.take() {
                 Some(outcome) => take(file, outcome),
-                // A thread panicked; the scope hands that on.
+                // A thread panicked; the scope propagates that.
                 None => take(file, Outcome::left_out(Reason::Unreadable, None, None)),
             })
         })
@@ -143,14 +142,14 @@ impl Reader<'_> {
         let unreadable = |error: &io::Error| Outcome::left_out(Reason::Unreadable, system_cause(error), None);
         let opened = File::open(&path).map_err(|error| unreadable(&error))?;
         let size = opened.metadata().map_err(|error| unreadable(&error))?.len();
-        // How much is left when its turn comes is told then: what is left now depends on the threads.
+        // The consumer adds the remaining budget to the report: its value here depends on timing.
         if size > remaining.get() {
             return Err(Outcome::left_out(Reason::Budget, None, size));
         }
         Ok(Opened { file: opened, size })
     }
 
-    /// The rule that the name of a file matches, or that of what a link leads to.
+    /// The rule about secrets that the name of a file or of the target of its link matches.
     fn secret_name(&self, secrets: &Secrets, file: &FoundFile, path: &Path) -> Option<String> {
         if let Some(rule) = secrets.in_name(&file.path) {
             return Some(rule.to_owned());
@@ -175,7 +174,7 @@ impl Reader<'_> {
         Outcome::Text { content, size, tokens, lossy }
     }
 
-    /// The tokens of a file as it stands in the text.
+    /// The tokens of a file with its enclosing lines.
     fn count_file_tokens(&self, path: &str, content: &str) -> hinagata_module::tokens::TokenCount {
         let around = self.frame.enclose_file(path, content);
         let inner = self.frame.escape_content(content);
@@ -194,13 +193,14 @@ pub(crate) fn count_tokens(tokens: &Tokens, text: &str) -> hinagata_module::toke
     }
 }
 
+/// The detail of a file that does not fit.
 pub(crate) fn size_detail(size: u64, left: u64) -> String {
     format!("{size} bytes, {left} are left")
 }
 
-/// The bytes of a file; `None` for one that is no text. What is added while it is read is left out.
+/// The bytes of a file; `None` for a binary file. Bytes that are appended meanwhile are ignored.
 fn read(Opened { file, size }: Opened) -> io::Result<Option<Vec<u8>>> {
-    // The room behind the end spares a read that only finds the end.
+    // Spare capacity avoids another allocation when the last read finds the end of the file.
     let mut bytes =
         Vec::with_capacity(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(32).min(1 << 40));
     let mut file = file.take(size);
@@ -218,13 +218,13 @@ fn is_binary(bytes: &[u8]) -> bool {
     memchr::memchr(0, &bytes[..bytes.len().min(HEAD)]).is_some()
 }
 
-/// What threads and the taker share.
+/// The state that threads share with the consumer.
 struct Queue {
     len: usize,
     state: Mutex<State>,
-    /// Something was taken.
+    /// Signals that a file was taken.
     room: Condvar,
-    /// Something was read.
+    /// Signals that the next file was read.
     ready: Condvar,
 }
 
@@ -234,7 +234,7 @@ struct State {
     next: usize,
     /// The next file to take.
     taken: usize,
-    /// What was read and not taken, from `taken` on, and the bytes that it reserves.
+    /// Results that are not taken yet, from `taken` on, with the bytes that they reserve.
     read: VecDeque<Option<(Outcome, u64)>>,
     reserved: u64,
     waiting: usize,
@@ -253,7 +253,7 @@ impl Queue {
         state
     }
 
-    /// The next file to read; `None` when there is none, or nobody takes it.
+    /// The next file to read; `None` if none is left or the consumer stopped.
     fn next(&self) -> Option<usize> {
         let mut state = self.lock();
         while state.next >= state.taken + AHEAD && !state.stopped {
@@ -266,7 +266,8 @@ impl Queue {
         Some(state.next - 1)
     }
 
-    /// Waits until there is room for `size` bytes of the file at `place`; the one that is waited for always has room.
+    /// Waits until there is room for `size` bytes of the file at `place`. The next file to take always has room, else
+    /// it could wait forever. Returns `false` if the consumer stopped.
     fn reserve(&self, place: usize, size: u64) -> bool {
         let mut state = self.lock();
         while state.reserved.saturating_add(size) > ROOM && state.taken != place && !state.stopped {
@@ -288,7 +289,7 @@ impl Queue {
         }
     }
 
-    /// The next file that was read; `None` when nobody reads any more.
+    /// The next result; `None` if the threads stopped.
     fn take(&self) -> Option<Outcome> {
         let mut state = self.lock();
         loop {
@@ -315,7 +316,7 @@ impl Queue {
     }
 }
 
-/// Lets nobody read any more when nobody takes any more.
+/// Stops the threads when the consumer ends.
 struct Stop<'q>(&'q Queue);
 
 impl Drop for Stop<'_> {
@@ -324,7 +325,7 @@ impl Drop for Stop<'_> {
     }
 }
 
-/// Lets nobody wait for a thread that panicked.
+/// Stops the consumer when a thread panics.
 struct StopOnPanic<'q>(&'q Queue);
 
 impl Drop for StopOnPanic<'_> {

@@ -1,4 +1,4 @@
-//! What became of every file.
+//! The report of packing: the outcome for every file.
 
 use serde::Serialize;
 
@@ -7,24 +7,24 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// It did not fit.
+    /// It does not fit into the budget.
     Budget,
-    /// An ignore file names it.
+    /// An ignore file excludes it.
     Ignored,
-    /// A pattern to leave out, or the built-in list, names it.
+    /// An exclude pattern or the built-in list excludes it.
     Excluded,
-    /// It holds a secret.
+    /// It contains a secret.
     Secret,
-    /// It is no text.
+    /// It is not a text file.
     Binary,
-    /// It could not be read.
+    /// It cannot be read.
     Unreadable,
     /// A link leads out of the base directory.
     Outside,
 }
 
 impl Reason {
-    /// The word for it.
+    /// The name in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -38,7 +38,7 @@ impl Reason {
         }
     }
 
-    /// What it means, for people.
+    /// A description for people.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -52,7 +52,7 @@ impl Reason {
         }
     }
 
-    /// All reasons, in the order in which they are told.
+    /// All reasons, in the order of reports.
     pub const ALL: [Self; 7] = [
         Self::Budget,
         Self::Ignored,
@@ -64,30 +64,30 @@ impl Reason {
     ];
 }
 
-/// What became of a file, a directory that was not entered, or a resource.
+/// The outcome for a file, a skipped directory or a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// The path from the base directory; that of a directory ends with a slash.
+    /// The path from the base directory; the path of a directory ends with a slash.
     pub path: String,
     /// The resource it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// The size, where it is known.
+    /// The size, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// The tokens, where they were counted.
+    /// The number of tokens, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
-    /// Why it is not in the context; none for one that is.
+    /// Why it is not in the context; `None` if it is packed.
     #[serde(rename = "left_out", skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// What exactly: the rule, the limit, the error.
+    /// The details: the rule, the limit or the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
 }
 
 impl Entry {
-    /// Something that is left out.
+    /// An entry that is left out.
     pub(crate) fn left_out(
         path: impl Into<String>,
         reason: Reason,
@@ -103,7 +103,7 @@ impl Entry {
         }
     }
 
-    /// Something that is in the context.
+    /// An entry that is packed.
     pub(crate) fn in_context(path: impl Into<String>, bytes: u64, tokens: Option<usize>) -> Self {
         Self { path: path.into(), resource: None, bytes: Some(bytes), tokens, reason: None, detail: None }
     }
@@ -120,23 +120,22 @@ impl Entry {
     }
 }
 
-/// What became of everything that was looked at.
+/// The outcome for everything that packing examined.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// One entry for each file, in the order in which they were tried; what was left out while looking for files comes
-    /// first.
+    /// One entry for each file, in the order of packing; files that the search left out come first.
     pub entries: Vec<Entry>,
     /// Patterns that no file matched.
     pub unmatched: Vec<String>,
-    /// What was asked for by name and is not in the context, or not as it was asked for.
+    /// Notices about requested files that are missing or changed in the context.
     #[serde(rename = "warnings")]
     pub notices: Vec<Notice>,
     /// Files in the context, without those of resources.
     pub file_count: usize,
-    /// Bytes of all contents.
+    /// Bytes of all file contents.
     pub total_bytes: u64,
-    /// Tokens of the text, where they were counted.
+    /// Tokens of the text, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<usize>,
     /// Whether the tokens are only estimated.
@@ -145,22 +144,22 @@ pub struct Report {
 }
 
 impl Report {
-    /// How many files were left out for `reason`.
+    /// The number of files that are left out for `reason`.
     #[must_use]
     pub fn count(&self, reason: Reason) -> usize {
         self.entries.iter().filter(|entry| entry.reason == Some(reason)).count()
     }
 }
 
-/// Something that was asked for and is not in the context, or not as it was asked for.
+/// A notice about a requested file that is missing or changed in the context.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Notice {
-    /// What it is about: a path or a pattern.
+    /// Its subject: a path or a pattern.
     pub about: String,
-    /// Why it is not in the context, where that is known.
+    /// Why the file is not in the context, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Reason>,
-    /// The sentence.
+    /// The message.
     pub message: String,
 }
 
@@ -173,7 +172,7 @@ impl Notice {
         Self { about: about.into(), reason: reason.into(), message: message.into() }
     }
 
-    /// That of a file that was named and left out.
+    /// The notice about a named file that is left out.
     pub(crate) fn for_entry(entry: &Entry, reason: Reason) -> Self {
         let path = &entry.path;
         let why = entry.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
@@ -181,7 +180,7 @@ impl Notice {
     }
 }
 
-/// The first few of many paths.
+/// The first few paths, and the number of the others.
 pub(crate) fn summarize_paths<P: AsRef<str>>(paths: &[P]) -> String {
     const FEW: usize = 5;
     let shown: Vec<&str> = paths.iter().take(FEW).map(AsRef::as_ref).collect();

@@ -1,4 +1,4 @@
-//! From patterns to the list of files, in their order.
+//! Selects the files that patterns name, in order.
 
 use std::{collections::HashSet, io, path::Path};
 
@@ -11,18 +11,18 @@ use crate::{
     walk::{FoundFile, Walker, leads_out, leads_outside, outside_entry},
 };
 
-/// The files that patterns name, and what was left out while looking for them.
+/// The files that patterns name, and entries that the search left out.
 #[derive(Debug, Default)]
 pub(crate) struct SelectedFiles {
     pub(crate) files: Vec<FoundFile>,
     pub(crate) left_out: Vec<Entry>,
     pub(crate) unmatched: Vec<String>,
-    /// Paths that were named without wildcards.
+    /// Paths without wildcards.
     pub(crate) named: Vec<String>,
     pub(crate) notices: Vec<Notice>,
 }
 
-/// The files below `base`, a real path, that `include` names and `exclude` does not.
+/// Selects the files below `base`, a path without links, that match `include` and not `exclude`.
 pub(crate) fn select_files(
     base: &Path,
     include: &[String],
@@ -58,7 +58,7 @@ pub(crate) fn select_files(
         selected.left_out.extend(walked.left_out);
     }
     selected.unmatched.extend(selection.unmatched().map(str::to_owned));
-    // One walk never finds a path twice.
+    // A single walk finds no path twice.
     if selection.paths.len() + selection.walks.len() > 1 {
         remove_duplicates(&mut selected);
     }
@@ -66,13 +66,15 @@ pub(crate) fn select_files(
 }
 
 impl SelectedFiles {
-    /// Takes the file at `path`, which is named without wildcards.
+    /// Adds the file at `path`, which is named without wildcards.
     fn add_named(&mut self, path: &str, base: &Path, excluded: &Excluded, rules: Rules, guard: &Guard) {
         let full = base.join(path);
         match full.metadata() {
             Ok(metadata) if metadata.is_dir() => {
-                let message =
-                    format!("`{path}` is a directory; `{}/**` is what is in it", path.trim_end_matches('/'));
+                let message = format!(
+                    "`{path}` is a directory; use `{}/**` to include its files",
+                    path.trim_end_matches('/')
+                );
                 self.notices.push(Notice::new(path, None, message));
             }
             Ok(metadata) if !metadata.is_file() => {
@@ -100,7 +102,7 @@ impl SelectedFiles {
     }
 }
 
-/// Leaves each path once, where it came first.
+/// Keeps the first occurrence of each path.
 fn remove_duplicates(selected: &mut SelectedFiles) {
     let mut seen: HashSet<String> = HashSet::new();
     selected.files.retain(|file| seen.insert(file.path.clone()));

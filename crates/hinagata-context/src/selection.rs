@@ -1,4 +1,4 @@
-//! Which paths are wanted: plain paths, walks with patterns, and what is left out of both.
+//! Compiles include and exclude lists: plain paths, walks with patterns, and exclusions.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,14 +9,14 @@ use crate::{
     glob::{Globs, expand_braces, is_dynamic, leading_directory},
 };
 
-/// What an include list asks for, in the order in which files are listed.
+/// A compiled include list, in the order of its files.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// Plain paths, as they are written.
+    /// Plain paths, as written.
     pub(crate) paths: Vec<String>,
-    /// Walks, one after the other.
+    /// Walks, in order.
     pub(crate) walks: Vec<Walk>,
-    /// What `!pattern` leaves out.
+    /// Patterns that `!pattern` excludes.
     pub(crate) negated: Vec<String>,
 }
 
@@ -25,23 +25,23 @@ pub(crate) struct Selection {
 pub(crate) struct Walk {
     /// The directory, from the base; empty for the base itself.
     pub(crate) directory: String,
-    /// Which files are wanted.
+    /// The files to find.
     pub(crate) wanted: WantedFiles,
-    /// How many directories lie between it and what patterns can match; none for any number.
+    /// The deepest directory level that the patterns can match, below `directory`; `None` without a limit.
     pub(crate) depth: Option<usize>,
 }
 
-/// Which files of a walk are wanted.
+/// The files that a walk finds.
 #[derive(Debug)]
 pub(crate) enum WantedFiles {
     /// The usual text files.
     Usual,
-    /// Those that match a pattern.
+    /// Files that match a pattern.
     Patterns { patterns: Vec<String>, globs: Globs, matched: Vec<AtomicBool> },
 }
 
 impl Selection {
-    /// What `include` asks for; nothing stands for the usual text files.
+    /// Compiles `include`; an empty list means the usual text files.
     pub(crate) fn new(include: &[String]) -> Result<Self> {
         let mut selection = Self { paths: Vec::new(), walks: Vec::new(), negated: Vec::new() };
         let (mut outside, mut inside) = (Vec::new(), Vec::new());
@@ -71,7 +71,7 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Patterns that matched nothing.
+    /// Patterns that matched no file.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = &str> {
         self.walks.iter().flat_map(|walk| match &walk.wanted {
             WantedFiles::Usual => Vec::new(),
@@ -87,7 +87,7 @@ fn without_dot(pattern: &str) -> &str {
     pattern.strip_prefix("./").map_or(pattern, |rest| rest.trim_start_matches('/'))
 }
 
-/// One walk per leading directory, in the order of the list.
+/// One walk for each leading directory, in the order of the list.
 fn by_directory(patterns: Vec<String>) -> Result<Vec<Walk>> {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
     for pattern in patterns {
@@ -116,10 +116,10 @@ impl Walk {
 }
 
 impl WantedFiles {
-    /// Whether the file called `name` at `path` is wanted.
+    /// Whether the file at `path`, whose last component is `name`, is wanted.
     pub(crate) fn is_match(&self, candidate: &Candidate<'_>, path: &str, name: &str) -> bool {
         let Self::Patterns { globs, matched, .. } = self else { return builtin::is_text_file(name) };
-        // Which ones matched is of interest only until all have.
+        // Once all patterns have matched, it is cheaper not to ask which one did.
         if matched.iter().all(|matched| matched.load(Ordering::Relaxed)) {
             return globs.is_match_candidate(candidate, path);
         }
@@ -130,7 +130,7 @@ impl WantedFiles {
     }
 }
 
-/// What is left out by patterns and by the built-in list.
+/// Exclude patterns and the built-in list.
 #[derive(Debug)]
 pub(crate) struct Excluded {
     names: Globs,
@@ -140,7 +140,7 @@ pub(crate) struct Excluded {
 }
 
 impl Excluded {
-    /// What `patterns` leave out, and unless told otherwise the built-in list.
+    /// Compiles `patterns`; `builtin` adds the built-in list.
     pub(crate) fn new<'p>(patterns: impl IntoIterator<Item = &'p String>, builtin: bool) -> Result<Self> {
         let (mut names, mut paths, mut directories) = (Vec::new(), Vec::new(), Vec::new());
         for pattern in patterns {
@@ -150,7 +150,7 @@ impl Excluded {
                     true => paths.push(pattern.to_owned()),
                     false => names.push(pattern.to_owned()),
                 }
-                // What leaves out everything in a directory keeps a walk from entering it.
+                // A walk does not enter a directory whose files are all excluded.
                 directories.extend(pattern.strip_suffix("/**").map(str::to_owned));
             }
         }
@@ -162,22 +162,22 @@ impl Excluded {
         })
     }
 
-    /// Whether a file is left out whose directories are not.
+    /// Whether a file is excluded; does not check its directories.
     pub(crate) fn is_file_excluded(&self, candidate: &Candidate<'_>, path: &str, name: &str) -> bool {
         self.names.is_match(name) || !self.paths.is_empty() && self.paths.is_match_candidate(candidate, path)
     }
 
-    /// Whether everything in a directory is left out.
+    /// Whether everything in a directory is excluded.
     pub(crate) fn is_directory_excluded(&self, path: &str, name: &str) -> bool {
         self.builtin && builtin::is_excluded_directory(name) || self.directories.is_match(path)
     }
 
-    /// Whether everything in a directory is left out, by itself or by one that it lies in.
+    /// Whether a directory or one of its parents is excluded.
     pub(crate) fn is_below_excluded(&self, directory: &str) -> bool {
         self.is_path_excluded(&format!("{directory}/"))
     }
 
-    /// Whether a plain path is left out, by itself or by a directory on the way.
+    /// Whether a plain path or one of its directories is excluded.
     pub(crate) fn is_path_excluded(&self, path: &str) -> bool {
         let parts = path.match_indices('/').map(|(at, _)| &path[..at]);
         let mut parents = parts.filter(|parent| !parent.is_empty());

@@ -1,9 +1,9 @@
-//! Template files, and what they include.
+//! Renders template files and their includes.
 //!
-//! A name is looked up beside the template that is rendered and, where its description names a `baseDir`, there; one
-//! that starts with `./` or `../` beside the file it stands in. Nothing is read outside of those directories, whatever
-//! a template names and wherever links lead. A file that rules keep out of packed contexts cannot be included either:
-//! naming it is an error, even where a missing one would be passed over.
+//! A name is looked up in the directory of the rendered template and in its `baseDir`, if it has one; a name that
+//! starts with `./` or `../`, in the directory of the file that includes it. Nothing is read outside of those
+//! directories, whatever a template names and wherever links lead. A file that the rules leave out of packed contexts
+//! cannot be included either: it is an error, even where a missing file is ignored.
 
 use std::{
     borrow::Cow,
@@ -24,12 +24,12 @@ use crate::{
     report::Reason,
 };
 
-/// The text that the template of `file` gives with `variables`; `base` is the directory of the context.
+/// Renders the template of `file` with `variables`; `base` is the directory of the context.
 ///
-/// The variables of the file itself lie below `variables`. `guard` says what may be read.
+/// `variables` override the variables of the file. `guard` decides what may be read.
 ///
 /// # Errors
-/// When the file cannot be read or is withheld, and when the template fails.
+/// The file is unreadable or withheld, or the template fails.
 pub fn render_file(
     file: &TemplateFile,
     base: &Path,
@@ -53,11 +53,10 @@ pub fn render_file(
     render(&name, Language::from_file_name(&name), &source, &files, &bag, options)
 }
 
-/// The text that the template `source`, called `name`, gives with `variables`; it can include files of `base` that
-/// `guard` lets through.
+/// Renders the template `source`, called `name`, with `variables`; it can include files of `base` that `guard` allows.
 ///
 /// # Errors
-/// When the template fails, or names a file that is withheld.
+/// The template fails or names a withheld file.
 pub fn render_text(
     name: &str,
     source: &str,
@@ -87,20 +86,20 @@ fn render(
 
 /// The files that a template can include.
 struct Files<'f> {
-    /// The directory of the template, and its base directory where it names one.
+    /// The directory of the template, and its base directory if it has one.
     roots: Vec<PathBuf>,
     encoding: Encoding,
     limits: &'f Limits,
     guard: &'f Guard,
-    /// The first file that was named and withheld: a template's own error has no place for why.
+    /// The first withheld file that was named: the error of a template cannot carry the reason.
     withheld: Mutex<Option<(PathBuf, Refusal)>>,
 }
 
 /// Why a file was not read.
 enum Unread {
-    /// A rule keeps it out.
+    /// A rule withholds it.
     Refused(Refusal),
-    /// It is not there, cannot be read, or is no text.
+    /// It is missing, unreadable or not text.
     Failed(String),
 }
 
@@ -109,11 +108,11 @@ impl<'f> Files<'f> {
         Self { roots, encoding, limits, guard, withheld: Mutex::default() }
     }
 
-    /// The path that `name` in the template `from` stands for, where there is something.
+    /// The path of the file that `name` in the template `from` refers to, if it exists.
     fn find(&self, from: &str, name: &str) -> io::Result<Option<PathBuf>> {
         let from_roots = || self.roots.iter().map(|root| plain_path(&root.join(name))).collect();
         let candidates: Vec<PathBuf> = if name.starts_with("./") || name.starts_with("../") {
-            // A text that is in no file lies in the base directory.
+            // A template without a file belongs to the base directory.
             let beside = Path::new(from).parent().filter(|beside| !beside.as_os_str().is_empty());
             beside.map_or_else(from_roots, |beside| vec![plain_path(&beside.join(name))])
         } else {
@@ -127,17 +126,17 @@ impl<'f> Files<'f> {
         Ok(None)
     }
 
-    /// Whether `path` is written as one in the directories.
+    /// Whether `path`, as written, is in the directories.
     fn is_inside(&self, path: &Path) -> bool {
         self.roots.iter().any(|root| path.starts_with(root))
     }
 
-    /// Whether `real` lies in the directories.
+    /// Whether `real`, a path without links, is in the directories.
     fn is_beneath(&self, real: &Path) -> bool {
         self.roots.iter().any(|root| root.canonicalize().is_ok_and(|root| real.starts_with(root)))
     }
 
-    /// The text of a template; one byte more than templates may have is enough to see that it is too large.
+    /// Reads a template, at most just beyond the size limit of templates.
     fn read(&self, path: &Path) -> Result<String, Unread> {
         let failed = |error: io::Error| Unread::Failed(system_cause(&error));
         if let Some(refusal) = self.guard.refuses_path(path) {
@@ -153,7 +152,7 @@ impl<'f> Files<'f> {
             return Err(Unread::Failed(format!("it has more than {} bytes", self.limits.source)));
         }
         let text = self.encoding.decode(bytes).map_err(|why| {
-            Unread::Failed(format!("{why}; `encoding` says what it is, as latin1 or utf16le"))
+            Unread::Failed(format!("{why}; set `encoding` to latin1 or utf16le if the file is not UTF-8"))
         })?;
         match self.guard.refuses_content(text.as_bytes()) {
             Some(refusal) => Err(Unread::Refused(refusal)),
@@ -161,7 +160,7 @@ impl<'f> Files<'f> {
         }
     }
 
-    /// Why the template failed: for a file that is withheld, if it named one.
+    /// The error of a failed template; if it named a withheld file, the error about that file.
     fn explain(&self, error: hinagata_value::Error) -> Error {
         match self.withheld.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some((path, (reason, detail))) => Error::Withheld {
@@ -174,7 +173,7 @@ impl<'f> Files<'f> {
         }
     }
 
-    /// Remembers that a file is withheld, and the error that ends the template.
+    /// Records a withheld file; returns the error that ends the template.
     fn withhold(&self, path: &Path, refusal: Refusal) -> hinagata_value::Error {
         let message = format!("'{}' is withheld: {}", self.guard.display_path(path), refusal.1);
         let mut first = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
@@ -192,7 +191,7 @@ impl Sources for Files<'_> {
                 self.guard.display_path(path)
             ))
         };
-        // Names that were not found stay as they are written, which is no path of ours.
+        // `join` returns names that it does not find unchanged; they are not paths in the directories.
         if !path.is_absolute() && !self.is_inside(path) {
             return Ok(None);
         }

@@ -1,6 +1,6 @@
-//! Texts of files: decoding, and white space at their ends.
+//! Decodes and trims the text of files.
 
-/// The text of `bytes`, and whether something in it was no UTF-8 and became U+FFFD.
+/// Decodes `bytes`; returns whether U+FFFD replaced invalid UTF-8.
 pub(crate) fn decode_lossy(bytes: Vec<u8>) -> (String, bool) {
     match String::from_utf8(bytes) {
         Ok(text) => (text, false),
@@ -10,7 +10,7 @@ pub(crate) fn decode_lossy(bytes: Vec<u8>) -> (String, bool) {
 
 /// `text` without white space at its end.
 ///
-/// Which characters that are is part of the format: U+FEFF is one, U+0085 is none.
+/// The format defines these characters: they include U+FEFF, but not U+0085.
 pub(crate) fn trim_end_of_text(text: &str) -> &str {
     text.trim_end_matches(is_space)
 }

@@ -1,8 +1,8 @@
-//! Layers of variables.
+//! Merges variables.
 
 use serde_json::{Map, Value};
 
-/// Puts `over` on top of `base`: maps merge by key at every depth, everything else is replaced.
+/// Merges `over` into `base`: maps merge by key at every depth, other values are replaced.
 pub fn merge_variables(base: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (key, value) in over {
         match (base.get_mut(key), value) {
@@ -15,7 +15,7 @@ pub fn merge_variables(base: &mut Map<String, Value>, over: &Map<String, Value>)
     }
 }
 
-/// `bag` over the variables of a template's description: by key, not deeper.
+/// `bag` with missing top-level keys taken from `defaults`.
 #[must_use]
 pub fn apply_defaults(defaults: &Map<String, Value>, bag: &Map<String, Value>) -> Map<String, Value> {
     let mut merged = defaults.clone();

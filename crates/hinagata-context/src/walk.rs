@@ -1,7 +1,7 @@
-//! Walking a directory: breadth first, names in byte order, the files of a directory before its subdirectories.
+//! Walks a directory: breadth first, names in byte order, the files of a directory before its subdirectories.
 //!
-//! A level of the tree is read by all threads at once and put in order afterwards, so the order is the same on every
-//! machine. What is found is a path for each file; nothing is opened.
+//! All threads list the directories of one level, and the results are sorted afterwards, so the order is the same on
+//! every machine. A walk returns paths; it opens no file.
 //!
 //! The reasons are in `docs/design/packing-order.md`.
 
@@ -26,50 +26,50 @@ use crate::{
     selection::{Excluded, Walk},
 };
 
-/// Most directories that are entered through links: links to links could lead through the same files for ever.
+/// Most directories that a walk enters through links: links to links could repeat the same files without end.
 const MOST_LINKED: usize = 20_000;
 
-/// Directories of one level that are not worth a second thread.
+/// Directories of one level for each thread; fewer are not worth another thread.
 const FEW: usize = 8;
 
-/// A file that is wanted.
+/// A file that a walk found.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundFile {
-    /// The path from the base, as it is shown.
+    /// The path from the base, as displayed.
     pub(crate) path: String,
-    /// Where it is opened, when that differs from `path` below the base.
+    /// The path to open, if it is not `path` below the base.
     pub(crate) real: Option<PathBuf>,
-    /// Whether a link led to it, so that it may have another name.
+    /// Whether a link led to it, so that its real name can differ.
     pub(crate) linked: bool,
 }
 
-/// What a walk found, in order.
+/// The result of a walk, in order.
 #[derive(Debug, Default)]
 pub(crate) struct WalkResult {
     pub(crate) files: Vec<FoundFile>,
     pub(crate) left_out: Vec<Entry>,
 }
 
-/// What holds for a whole walk.
+/// The options of walks.
 pub(crate) struct Walker<'w> {
     /// The base directory.
     pub(crate) base: &'w Path,
     pub(crate) excluded: &'w Excluded,
-    /// Whether ignore files count.
+    /// Whether ignore files apply.
     pub(crate) ignore_files: bool,
-    /// Whether ignore files count for what links lead to, too.
+    /// Whether ignore files also apply to the targets of links.
     pub(crate) strict: bool,
-    /// Whether links may lead out of the directory that is walked from.
+    /// Whether links that lead out of the base directory are left out.
     pub(crate) confined: bool,
     pub(crate) threads: usize,
     /// Called with the number of files after each level.
     pub(crate) progress: &'w (dyn Fn(usize) + Sync),
 }
 
-/// A directory to read.
+/// A directory to list.
 #[derive(Debug)]
 struct Directory {
-    /// The path from the base, as it is shown.
+    /// The path from the base, as displayed.
     shown: String,
     real: PathBuf,
     ignored: Option<Arc<Ignored>>,
@@ -79,7 +79,7 @@ struct Directory {
 /// The links that led to a directory.
 #[derive(Debug)]
 struct Trail {
-    /// The real directory that the link lies in.
+    /// The directory that contains the link, with its own links resolved.
     from: PathBuf,
     before: Option<Arc<Self>>,
 }
@@ -98,13 +98,13 @@ struct NamedEntry {
 }
 
 impl Walker<'_> {
-    /// What `walk` finds.
+    /// Finds the files of `walk`.
     pub(crate) fn find_files(&self, walk: &Walk) -> WalkResult {
         let mut walked = WalkResult::default();
         let real = self.base.join(&walk.directory);
         let real = match existing_path(&real) {
             Ok(Some(real)) => real,
-            // Its patterns match nothing, which is told.
+            // The report lists patterns without a match.
             Ok(None) => return walked,
             Err(error) => {
                 let path = format!("{}/", walk.directory);
@@ -142,7 +142,7 @@ impl Walker<'_> {
         walked
     }
 
-    /// Reads all directories of a level; the answers are in their order.
+    /// Lists all directories of a level; the results keep their order.
     fn list_level(&self, level: &[Directory], list: impl Fn(&Directory) -> Listing + Sync) -> Vec<Listing> {
         let threads = self.threads.min(level.len() / FEW);
         if threads < 2 {
@@ -166,9 +166,9 @@ impl Walker<'_> {
         done.into_iter().map(|(_, listing)| listing).collect()
     }
 
-    /// What links of a walk from `real` may not lead out of; none where they may lead anywhere.
+    /// The directory that links of a walk from `real` may not leave; `None` if they may lead anywhere.
     fn within<'p>(&'p self, walk: &Walk, real: &'p Path) -> Option<&'p Path> {
-        // A pattern that starts outside of the base means what lies there.
+        // A pattern can name a directory outside of the base explicitly.
         let base = if leads_out(&walk.directory) { real } else { self.base };
         self.confined.then_some(base)
     }
@@ -210,7 +210,7 @@ impl Walker<'_> {
                     .as_ref()
                     .is_some_and(|ignored| ignored.is_match(&directory.real.join(&name), is_directory))
             };
-            // What a link leads to is asked only for what is wanted.
+            // Only links need another system call for their targets.
             let (is_directory, is_file) = match kind.is_symlink() {
                 true => match fs::metadata(entry.path()) {
                     Ok(metadata) => (metadata.is_dir(), metadata.is_file()),
@@ -271,11 +271,11 @@ impl Walker<'_> {
                 } else {
                     let linked = kind.is_symlink() || directory.trail.is_some();
                     if linked && self.leads_to_ignored(&entry.path()) {
-                        let detail = "a link leads to what an ignore file names".to_owned();
+                        let detail = "a link leads to an ignored file".to_owned();
                         listing.left_out.push(Entry::left_out(shown, Reason::Ignored, detail));
                         continue;
                     }
-                    // A name that is no text cannot be found again by how it is shown.
+                    // The displayed form of a name that is not UTF-8 cannot be opened.
                     let real = name.to_str().is_none().then(|| entry.path());
                     listing.files.push(FoundFile { path: shown, real, linked });
                 }
@@ -284,7 +284,7 @@ impl Walker<'_> {
         listing
     }
 
-    /// The ignore files that count in `directory`.
+    /// The ignore files that apply in `directory`.
     fn ignore_rules(
         &self,
         directory: &Directory,
@@ -305,10 +305,10 @@ impl Walker<'_> {
         ignored
     }
 
-    /// The entry of an ignore file that does not count.
+    /// The entry of an unreadable ignore file.
     fn unread_entry(&self, (path, why): crate::ignored::UnreadIgnoreFile) -> Entry {
         let shown = path.strip_prefix(self.base).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-        Entry::left_out(shown, Reason::Unreadable, format!("what it names is not left out: {why}"))
+        Entry::left_out(shown, Reason::Unreadable, format!("its rules are not applied: {why}"))
     }
 
     fn leads_to_ignored(&self, path: &Path) -> bool {
@@ -317,7 +317,7 @@ impl Walker<'_> {
             && path.canonicalize().is_ok_and(|real| Ignored::is_path_ignored(self.base, &real))
     }
 
-    /// A link that leads nowhere is told where a file would have been wanted.
+    /// Reports a broken link if its name matches the patterns.
     fn report_broken_link(
         &self,
         shown: &str,
@@ -336,22 +336,22 @@ impl Walker<'_> {
     }
 }
 
-/// Whether a path as it is written leads out of where it starts.
+/// Whether a path, as written, leads out of the directory that it starts at.
 pub(crate) fn leads_out(path: &str) -> bool {
     path == ".." || path.starts_with("../") || path.contains("/../") || Path::new(path).is_absolute()
 }
 
-/// Whether what is at `path` lies outside of `within`, a real path, because of links.
+/// Whether links make `path` lead out of `within`, a path without links.
 pub(crate) fn leads_outside(path: &Path, within: &Path) -> bool {
     path.canonicalize().is_ok_and(|real| !real.starts_with(within))
 }
 
-/// The entry of a link that leads out.
+/// The entry of a link that leads out of the base directory.
 pub(crate) fn outside_entry(path: String) -> Entry {
     Entry::left_out(path, Reason::Outside, "a link that leads out of the base directory".to_owned())
 }
 
-/// The names in a directory, in byte order.
+/// The entries of a directory, by name in byte order.
 fn directory_entries(directory: &Path) -> std::io::Result<Vec<NamedEntry>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -362,7 +362,7 @@ fn directory_entries(directory: &Path) -> std::io::Result<Vec<NamedEntry>> {
     Ok(names)
 }
 
-/// The way behind a link at `path` in `directory`, or why it is not followed.
+/// The trail after following the link at `path` in `directory`, or why it is not followed.
 fn follow_link(
     directory: &Directory,
     path: &Path,
@@ -378,10 +378,10 @@ fn follow_link(
         before = trail.before.as_deref();
     }
     if circle {
-        return Err("a link that leads back to where it lies");
+        return Err("a circular link");
     }
     if linked.fetch_add(1, Ordering::Relaxed) >= MOST_LINKED {
-        return Err("too many directories behind links");
+        return Err("too many directories reached through links");
     }
     Ok(Some(Arc::new(Trail { from, before: directory.trail.clone() })))
 }

@@ -1,17 +1,17 @@
-//! Putting the text together, piece by piece.
+//! Writes the text of a context.
 
 use std::io::{self, Write};
 
 use crate::{frame::Frame, options::Resource};
 
-/// Writes files and sections as they come.
+/// Writes files and sections as they arrive.
 #[derive(Debug)]
 pub(crate) struct TextWriter<W> {
     out: W,
     frame: Frame,
-    /// Whether something stands before.
+    /// Whether something was written.
     any: bool,
-    /// Whether something stands before in the section of a resource.
+    /// Whether something was written in the current section; `None` outside of sections.
     any_in_section: Option<bool>,
 }
 
@@ -20,7 +20,7 @@ impl<W: Write> TextWriter<W> {
         Self { out, frame, any: false, any_in_section: None }
     }
 
-    /// One for what stands inside of a section.
+    /// A writer for the content of a section.
     pub(crate) fn for_section(out: W, frame: Frame) -> Self {
         Self { out, frame, any: false, any_in_section: Some(false) }
     }
@@ -67,7 +67,7 @@ impl<W: Write> TextWriter<W> {
         self.put(&open)
     }
 
-    /// The text of a template resource.
+    /// Writes the text of a template resource.
     pub(crate) fn write_rendered(&mut self, text: &str) -> io::Result<()> {
         let text = self.frame.frame_rendered(text);
         self.put(&text)
@@ -80,7 +80,7 @@ impl<W: Write> TextWriter<W> {
         self.put(&close)
     }
 
-    /// Ends the text.
+    /// Ends the text and returns the output.
     pub(crate) fn finish(mut self) -> io::Result<W> {
         if self.any {
             self.put(self.frame.enclosing_lines().1)?;
@@ -91,7 +91,7 @@ impl<W: Write> TextWriter<W> {
 }
 
 impl Resource {
-    /// What it is called in the text.
+    /// The name in the text: the name, else the id.
     #[must_use]
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.id)

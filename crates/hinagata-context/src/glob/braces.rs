@@ -1,11 +1,11 @@
-//! `{a,b}` and `{1..3}`: one pattern that stands for several.
+//! Braces: `{a,b}` and `{1..3}` expand a pattern to several.
 
 use crate::{Error, Result};
 
-/// Most patterns that one may stand for.
+/// Most patterns that one pattern may expand to.
 const MOST: usize = 1_000;
 
-/// The patterns that `pattern` stands for, in the order in which they are written.
+/// The patterns that `pattern` expands to, in order.
 pub(crate) fn expand_braces(pattern: &str) -> Result<Vec<String>> {
     let mut expanded = Vec::new();
     let mut waiting = vec![pattern.to_owned()];
@@ -15,17 +15,17 @@ pub(crate) fn expand_braces(pattern: &str) -> Result<Vec<String>> {
             continue;
         };
         let (before, after) = (&next[..brace.open], &next[brace.close + 1..]);
-        // The first one is worked on next, so it lies on top.
+        // The stack pops the last item first.
         waiting.extend(brace.items.iter().rev().map(|item| format!("{before}{item}{after}")));
         if waiting.len() + expanded.len() > MOST {
-            let message = format!("its braces stand for more than {MOST} patterns");
+            let message = format!("its braces expand to more than {MOST} patterns");
             return Err(Error::Pattern { pattern: pattern.to_owned(), message });
         }
     }
     Ok(expanded)
 }
 
-/// A brace that can be expanded: where it opens and closes, and what it stands for.
+/// A brace that can be expanded: its start, its end and its items.
 struct Brace {
     open: usize,
     close: usize,
@@ -33,7 +33,7 @@ struct Brace {
 }
 
 impl Brace {
-    /// The first brace of `pattern` that stands for something.
+    /// The first brace of `pattern` that can be expanded.
     fn first(pattern: &str) -> Option<Self> {
         let bytes = pattern.as_bytes();
         let mut opened: Vec<usize> = Vec::new();
@@ -62,7 +62,7 @@ impl Brace {
     }
 }
 
-/// What the text between braces stands for; `None` when it is only text.
+/// The items between braces; `None` for literal text.
 fn items(inner: &str) -> Option<Vec<String>> {
     let bytes = inner.as_bytes();
     let (mut items, mut start, mut depth, mut at) = (Vec::new(), 0, 0_usize, 0);
@@ -86,7 +86,7 @@ fn items(inner: &str) -> Option<Vec<String>> {
     Some(items)
 }
 
-/// `1..3` or `a..c`.
+/// The items of a range: `1..3` or `a..c`.
 fn range(inner: &str) -> Option<Vec<String>> {
     let (from, to) = inner.split_once("..")?;
     if let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) {

@@ -1,11 +1,11 @@
 //! Patterns with groups: `@(a|b)`, `?(a)`, `*(a|b)`, `+(a)`, `!(a|b)` and `(a|b)`.
 //!
-//! A pattern is run over all positions of the path at which it could stand so far. That needs no backtracking, so no
-//! pattern takes longer than its length times the square of the path's.
+//! The matcher tracks all positions of the path that a prefix of the pattern can reach. It does not backtrack, so
+//! matching takes at most the length of the pattern times the square of the length of the path.
 
 use crate::{Error, Result};
 
-/// Groups inside each other.
+/// The limit of nested groups.
 const DEEPEST: usize = 16;
 
 /// A pattern with groups.
@@ -19,7 +19,7 @@ enum Part {
     Any,
     /// `*`
     Star,
-    /// `**` with the slash behind it: any number of directories.
+    /// `**/`: any number of directories.
     Directories,
     /// `**` at the end.
     Everything,
@@ -60,7 +60,7 @@ impl Extended {
             |message: &str| Error::Pattern { pattern: pattern.to_owned(), message: message.to_owned() };
         let parts = reader.sequence(0).map_err(pattern_error)?;
         if reader.at < reader.chars.len() {
-            return Err(pattern_error("a `)` closes nothing"));
+            return Err(pattern_error("unmatched `)`"));
         }
         Ok(Self(parts))
     }
@@ -83,7 +83,7 @@ impl Reader {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// Reads up to the end of the pattern, or inside of a group up to `|` or `)`.
+    /// Reads up to the end of the pattern; inside a group, up to `|` or `)`.
     fn sequence(&mut self, depth: usize) -> Result<Vec<Part>, &'static str> {
         let mut parts = Vec::new();
         while let Some(next) = self.peek(0) {
@@ -91,7 +91,7 @@ impl Reader {
                 break;
             }
             if depth == 0 && next == ')' {
-                return Err("a `)` closes nothing");
+                return Err("unmatched `)`");
             }
             parts.push(self.part(next, depth)?);
         }
@@ -110,7 +110,7 @@ impl Reader {
             '*' => self.star(),
             '[' => self.class(),
             '\\' => {
-                let escaped = self.peek(0).ok_or("a `\\` at the end")?;
+                let escaped = self.peek(0).ok_or("trailing `\\`")?;
                 self.at += 1;
                 Part::Char(escaped)
             }
@@ -136,7 +136,7 @@ impl Reader {
         }
     }
 
-    /// A class; a `[` that is never closed stands for itself.
+    /// A character class; an unclosed `[` is literal.
     fn class(&mut self) -> Part {
         let start = self.at;
         let negated = matches!(self.peek(0), Some('!' | '^'));
@@ -164,7 +164,7 @@ impl Reader {
 
     fn group(&mut self, kind: Kind, depth: usize) -> Result<Part, &'static str> {
         if depth > DEEPEST {
-            return Err("too many groups inside each other");
+            return Err("groups are nested too deeply");
         }
         let mut alternatives = vec![self.sequence(depth)?];
         while self.peek(0) == Some('|') {
@@ -172,7 +172,7 @@ impl Reader {
             alternatives.push(self.sequence(depth)?);
         }
         if self.peek(0) != Some(')') {
-            return Err("a group is never closed");
+            return Err("unclosed group");
         }
         self.at += 1;
         Ok(Part::Group { kind, alternatives })
@@ -190,7 +190,7 @@ fn kind(mark: char) -> Option<Kind> {
     })
 }
 
-/// The positions behind `parts`, for all positions before them.
+/// The positions that `parts` reach from the positions in `starts`.
 fn run(parts: &[Part], text: &[char], starts: Vec<bool>) -> Vec<bool> {
     parts.iter().fold(starts, |starts, part| step(part, text, &starts))
 }
@@ -257,7 +257,7 @@ fn match_group(kind: Kind, alternatives: &[Vec<Part>], text: &[char], starts: &[
             if kind == Kind::Any {
                 join(&mut all, starts);
             }
-            // Every round reaches a new position, or is the last.
+            // Each round reaches a new position or is the last, so the loop ends.
             loop {
                 ends = once(&ends);
                 if !join(&mut all, &ends) {
@@ -269,7 +269,7 @@ fn match_group(kind: Kind, alternatives: &[Vec<Part>], text: &[char], starts: &[
     }
 }
 
-/// Everything up to the next slash that no alternative is.
+/// Matches text up to the next slash, except the alternatives.
 fn match_none_of(once: &impl Fn(&[bool]) -> Vec<bool>, text: &[char], starts: &[bool]) -> Vec<bool> {
     let mut ends = vec![false; starts.len()];
     for (start, _) in starts.iter().enumerate().filter(|(_, starts)| **starts) {
@@ -284,7 +284,7 @@ fn match_none_of(once: &impl Fn(&[bool]) -> Vec<bool>, text: &[char], starts: &[
     ends
 }
 
-/// Adds `more` to `all`; whether something was new.
+/// Adds `more` to `all`; returns whether this changed `all`.
 fn join(all: &mut [bool], more: &[bool]) -> bool {
     let mut new = false;
     for (known, more) in all.iter_mut().zip(more) {

@@ -1,8 +1,7 @@
 //! Patterns of paths: braces, wildcards, classes and extended groups.
 //!
-//! Plain patterns are matched by `globset`, all at once; those with groups such as `@(a|b)`, which it does not know,
-//! one by one by a matcher of our own. Braces are expanded before: whether a pattern is a plain path is decided on what
-//! they give.
+//! `globset` matches plain patterns, all at once. It does not support groups such as `@(a|b)`; the module `extended`
+//! matches such patterns one by one. Braces are expanded first: each result can be a plain path or a pattern.
 
 mod braces;
 mod extended;
@@ -14,12 +13,12 @@ use crate::{Error, Result};
 pub(crate) use braces::expand_braces;
 use extended::Extended;
 
-/// Whether a pattern without braces is more than a plain path.
+/// Whether a pattern without braces has wildcards or groups.
 pub(crate) fn is_dynamic(pattern: &str) -> bool {
     pattern.contains(['*', '?', '[', '\\']) || extended::has_group(pattern)
 }
 
-/// The leading directory of a pattern: what stands before the first part with a wildcard; empty at the root.
+/// The directory before the first component with a wildcard; empty for the base directory.
 pub(crate) fn leading_directory(pattern: &str) -> &str {
     let mut end = 0;
     for part in pattern.split_inclusive('/') {
@@ -36,14 +35,14 @@ pub(crate) fn leading_directory(pattern: &str) -> &str {
 #[derive(Debug, Default)]
 pub(crate) struct Globs {
     plain: GlobSet,
-    /// Which of the patterns each of `plain` is.
+    /// The indices of the patterns in `plain`.
     places: Vec<usize>,
     extended: Vec<(usize, Extended)>,
     len: usize,
 }
 
 impl Globs {
-    /// The set of `patterns`, whose braces are expanded.
+    /// Compiles `patterns`, whose braces are already expanded.
     pub(crate) fn new<P: AsRef<str>>(patterns: &[P]) -> Result<Self> {
         let mut plain = GlobSetBuilder::new();
         let (mut places, mut groups) = (Vec::new(), Vec::new());
@@ -70,13 +69,13 @@ impl Globs {
         self.len > 0 && self.is_match_candidate(&Candidate::new(path), path)
     }
 
-    /// As [`Self::is_match`], for a path that several sets are asked about.
+    /// As [`Self::is_match`], for a path that is matched against several sets.
     pub(crate) fn is_match_candidate(&self, candidate: &Candidate<'_>, path: &str) -> bool {
         self.plain.is_match_candidate(candidate)
             || self.extended.iter().any(|(_, pattern)| pattern.is_match(path))
     }
 
-    /// Which patterns match; `into` is cleared.
+    /// Writes the indices of the matching patterns to `into`, which is cleared first.
     pub(crate) fn matches_into(&self, candidate: &Candidate<'_>, path: &str, into: &mut Vec<usize>) {
         self.plain.matches_candidate_into(candidate, into);
         into.iter_mut().for_each(|place| *place = self.places[*place]);
@@ -87,7 +86,7 @@ impl Globs {
 }
 
 fn glob(pattern: &str) -> Result<Glob> {
-    // Braces that were not expanded stand for themselves.
+    // Braces that cannot be expanded are literal.
     let literal = match pattern.contains(['{', '}']) {
         true => pattern.replace("\\{", "{").replace("\\}", "}").replace('{', "[{]").replace('}', "[}]"),
         false => pattern.to_owned(),

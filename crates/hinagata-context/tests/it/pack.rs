@@ -1,4 +1,4 @@
-//! What packing does with trees as they are found on disks.
+//! Packs real directory trees.
 
 use std::{fs, path::Path};
 
@@ -95,7 +95,7 @@ fn ignore_files_above_the_base_count_within_a_repository() {
     assert_eq!(taken(&inner).len(), 3, "no repository");
     fs::create_dir(place.path().join(".git")).expect("made");
     assert_eq!(taken(&inner), ["b.md"]);
-    // A walk that starts deeper knows what lies above it too.
+    // A walk that starts deeper applies the ignore files of its parents, too.
     let deeper = ContextOptions { include: vec!["in/*.md".into()], ..inner };
     assert_eq!(taken(&deeper), Vec::<String>::new());
 }
@@ -142,7 +142,7 @@ fn the_budget_in_tokens_says_what_did_not_fit() {
     let report = &packed.report;
     assert_eq!(report.tokens_estimated, Some(true));
     assert!(report.total_tokens.is_some_and(|total| total > 100 && total <= 300), "{report:?}");
-    let dropped = report.entries.iter().find(|entry| entry.path == "b.md").expect("is told");
+    let dropped = report.entries.iter().find(|entry| entry.path == "b.md").expect("is reported");
     assert_eq!(dropped.reason, Some(Reason::Budget));
     assert!(dropped.detail.as_deref().is_some_and(|detail| detail.contains("tokens")), "{dropped:?}");
 }
@@ -220,14 +220,14 @@ fn links_that_lead_out_of_the_base_are_left_out_and_reported() {
         left,
         pairs(&[("beside/", Reason::Outside), ("dir/", Reason::Outside), ("out.md", Reason::Outside)])
     );
-    // Named as they are, and as directories to walk from.
+    // Named explicitly, and as directories to walk.
     let named = packing(&["out.md", "dir/deep.md", "dir/*.md", "c.md"], Rules::default());
     assert_eq!(taken(&named), ["c.md"]);
     assert_eq!(
         left_out(&named),
         pairs(&[("out.md", Reason::Outside), ("dir/deep.md", Reason::Outside), ("dir/", Reason::Outside)])
     );
-    // What is named outside is meant, what links lead to from there is not.
+    // Files outside can be named explicitly, but links from there are not followed.
     symlink("../base/a.md", place.path().join("other/back.md")).expect("linked");
     let outside = packing(&["../other/*.md"], Rules::default());
     assert_eq!(taken(&outside), ["../other/secret.md"]);
@@ -297,7 +297,7 @@ fn many_files_keep_their_order_and_both_ways_write_the_same() {
         let mut written = Vec::new();
         let report = Packer::new(&options).write_to(&mut written).expect("writes");
         assert!(packed.text.as_bytes() == written, "both write the same");
-        assert!(report.entries == packed.report.entries, "both tell the same");
+        assert!(report.entries == packed.report.entries, "both report the same");
         let again = pack(&options).expect("packs");
         assert_eq!(again.text, packed.text);
         assert_eq!(packed.total_bytes, packed.report.total_bytes);
