@@ -1,4 +1,4 @@
-//! What a template needs and offers, without running it; in one form for both languages.
+//! Static analysis of templates, in one form for both languages.
 
 mod graph;
 
@@ -10,16 +10,15 @@ use hinagata_value::analysis::Analysis;
 
 use crate::{Template, structure::NAMES, template::Body};
 
-/// Whether messages can come out of a template: it starts one, or puts in a picture or a resource, by the
-/// names that these functions have.
+/// Whether a template can produce messages: it calls `role`, `media` or `resource`, or has a `message` block.
 #[must_use]
 pub fn has_structure(analysis: &Analysis) -> bool {
     !analysis.roles.is_empty() || analysis.functions.iter().any(|used| NAMES.contains(&used.name.as_str()))
 }
 
 impl Template {
-    /// What the template reads, uses and defines. Made with the first call, from the tree that was
-    /// compiled, and shared by everything that shares the compiled template.
+    /// What the template reads, uses and defines. It is computed with the first call, from the compiled tree,
+    /// and shared by all clones of the compiled template.
     #[must_use]
     pub fn analysis(&self) -> &Arc<Analysis> {
         match self.body() {

@@ -1,10 +1,9 @@
-//! Compiled templates, kept for the next render.
+//! A cache of compiled templates.
 //!
-//! The key of an entry is everything that compiling looks at: name, language, text, options, limits of
-//! the source. A source that changed is another key, so nothing stale can be served and nothing has to
-//! be invalidated; the old entry is not used any more and falls out. That holds for whole graphs too:
-//! a compiled template knows the templates it includes by name only and every render looks them up
-//! anew, so a change anywhere in a graph is seen by the next render.
+//! The key of an entry is the whole input of the compiler: name, language, text, options and limits of the
+//! source. A changed source is another key, so entries are never stale and need no invalidation; old entries
+//! are evicted. This also holds for graphs: a compiled template refers to included templates by name, and
+//! every render looks them up again, so the next render sees every change in a graph.
 //!
 //! The reasons are in `docs/design/template-cache.md`.
 
@@ -21,15 +20,15 @@ use hinagata_value::{BoundedCache, Limits, Result};
 
 use crate::{Options, SourceText, Template};
 
-/// Templates that are kept by default.
+/// Default capacity.
 const CAPACITY: usize = 100;
 
-/// A bounded cache of compiled templates, shared between threads: the one used longest ago goes first.
+/// A bounded cache of compiled templates for several threads. It drops the least recently used one first.
 ///
-/// Threads that ask for the same template at the same time compile it once. A template that does not
-/// compile is not kept: the error is made anew each time it is asked for.
+/// Threads that need the same template at the same time compile it once. A template that does not compile is
+/// not cached: every use compiles it again and returns the error.
 pub struct Cache {
-    /// Nothing is kept without.
+    /// `None` disables the cache.
     entries: Option<BoundedCache<Key, Arc<Entry>>>,
     compiled: AtomicU64,
 }
@@ -39,7 +38,7 @@ struct Key {
     name: Arc<str>,
     source: SourceText,
     options: Arc<Options>,
-    /// Limits that decide whether the source compiles at all.
+    /// The limits that affect compilation.
     limits: (usize, u32),
 }
 
@@ -65,7 +64,7 @@ impl Eq for Key {}
 #[derive(Default)]
 struct Entry {
     template: OnceLock<Template>,
-    /// Held while the template is compiled, so that others wait for it rather than compile it too.
+    /// Locked during compilation, so that other threads wait instead of compiling the same template.
     compiling: Mutex<()>,
 }
 
@@ -76,7 +75,7 @@ impl Default for Cache {
 }
 
 impl Cache {
-    /// A cache of at most `capacity` templates; with 0 everything is compiled each time.
+    /// Creates a cache of at most `capacity` templates. With 0, every use compiles the template.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         let entries = (capacity > 0).then(|| BoundedCache::new(capacity));
@@ -86,7 +85,7 @@ impl Cache {
     /// The compiled template of `source`.
     ///
     /// # Errors
-    /// When it does not compile.
+    /// The template does not compile.
     pub fn get(
         &self,
         name: &str,
@@ -117,32 +116,32 @@ impl Cache {
             Ok(template) => Ok(entry.template.get_or_init(|| template).clone()),
             Err(error) => {
                 drop(compiling);
-                // Unless another one took its place meanwhile.
+                // Another thread may have replaced the entry meanwhile.
                 entries.remove_if(&key, |kept| Arc::ptr_eq(kept, &entry));
                 Err(error)
             }
         }
     }
 
-    /// How many templates are kept.
+    /// Number of cached templates.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.as_ref().map_or(0, BoundedCache::len)
     }
 
-    /// Whether none is kept.
+    /// Whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How often a template was compiled because it was not there.
+    /// Number of compilations because of a cache miss.
     #[must_use]
     pub fn compiled_count(&self) -> u64 {
         self.compiled.load(Ordering::Relaxed)
     }
 
-    /// Forgets all templates.
+    /// Removes all templates.
     pub fn clear(&self) {
         if let Some(entries) = &self.entries {
             entries.clear();
@@ -150,7 +149,7 @@ impl Cache {
     }
 }
 
-/// The template as one of `options`: what a run looks at may differ from what it was compiled with.
+/// The template with `options`, whose run-time part may differ from that of the compiled one.
 fn with_options(template: &Template, options: &Arc<Options>) -> Template {
     if Arc::ptr_eq(template.options(), options) { template.clone() } else { template.with_options(options) }
 }

@@ -1,4 +1,4 @@
-//! Names of templates that were joined with the template that uses them.
+//! The joined names of templates.
 
 use std::collections::HashMap;
 

@@ -1,11 +1,11 @@
-//! The two languages, and how the one of a template is found out.
+//! The two template languages.
 
 use std::fmt;
 
 /// A template language.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Language {
-    /// Jinja2, as known from Python.
+    /// Jinja2, as in Python.
     #[default]
     Jinja,
     /// Go's `text/template`.
@@ -13,16 +13,16 @@ pub enum Language {
 }
 
 impl Language {
-    /// Both.
+    /// All languages.
     pub const ALL: [Self; 2] = [Self::Jinja, Self::Go];
 
-    /// The language that settings call `name`.
+    /// The language with this name in settings.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|language| language.as_str() == name)
     }
 
-    /// The language that a file of this name is written for: Go for `.gotmpl` and `.tmpl`, else Jinja.
+    /// The language of a file with this name: Go for `.gotmpl` and `.tmpl`, else Jinja.
     #[must_use]
     pub fn from_file_name(name: &str) -> Self {
         match name.rsplit_once('.') {
@@ -31,7 +31,7 @@ impl Language {
         }
     }
 
-    /// The name that settings have for it.
+    /// The name in settings.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -3,15 +3,15 @@
 //! | part | what it is for |
 //! |---|---|
 //! | [`Template`], [`Language`], [`Options`] | a compiled template of either language |
-//! | [`Render`], [`Meter`] | renders to text, messages, or text with its origins; several renders on one budget |
-//! | [`Sources`], [`Cache`], [`Pool`] | where templates come from; compiled templates and buffers, kept |
+//! | [`Render`], [`Meter`] | renders to text, messages, or text with origins; a budget for several renders |
+//! | [`Sources`], [`Cache`], [`Pool`] | sources of templates; caches of compiled templates and buffers |
 //! | [`Message`], [`structure_functions`] | conversations: `role`, `media`, `resource` |
 //! | [`SourceMap`] | from a piece of the output back to template, line, column and variable |
 //! | [`Analysis`], [`analyze_graph`] | what templates read, use and define, without running them |
 //!
-//! A template of one language can include one of the other. Both then run on one heap, one budget, one
-//! set of functions and one record of calls. The crate does no IO: texts come from a [`Sources`], and
-//! calls to the outside are handed to the caller.
+//! A template of one language can include one of the other. Both then share the heap, the budget, the
+//! functions and the calls. The crate does no I/O: texts come from a [`Sources`], and the caller answers
+//! calls to other programs.
 //!
 //! ```
 //! use hinagata_template::{Content, Language, Options, Render, Template};

@@ -1,4 +1,4 @@
-//! The templates of one render: each name is looked up once and compiled when it is needed.
+//! The templates of one render. Each name is looked up once and compiled on first use.
 
 use std::{
     borrow::Cow,
@@ -15,10 +15,10 @@ use crate::{
     template::{Body, GoSource},
 };
 
-/// The number of the first Go template in a render; Jinja templates are counted from 0.
+/// The number of the first Go template in a render. The numbers of Jinja templates start at 0.
 pub(crate) const FIRST_GO: u32 = 1 << 31;
 
-/// What a render loads. Made before the render starts, so that everything in it outlives the values.
+/// The templates that a render loads. It is created before the render, so that it outlives the values.
 pub(crate) struct Library<'r> {
     root: &'r Template,
     sources: &'r dyn Sources,
@@ -28,30 +28,30 @@ pub(crate) struct Library<'r> {
     by_name: RefCell<HashMap<Box<str>, usize>>,
     /// Names that an analysis joined before the render.
     known: Option<&'r JoinedNames>,
-    /// Names that the render joined: an include in a loop asks each time.
+    /// Names that the render joined, because an include in a loop joins the same name each time.
     joined: RefCell<JoinedNames>,
-    /// The Jinja templates by their number, the one that is rendered not counted: its number is 0.
+    /// The Jinja templates by number, starting at 1. The rendered one has the number 0.
     jinja: Keep<Arc<hinagata_jinja::Template>>,
     next_go: Cell<u32>,
-    /// Templates of renders before that count too.
+    /// Number of templates of earlier renders that share the limit.
     before: usize,
 }
 
-/// A template that a render found.
+/// A template that was looked up.
 #[derive(Debug)]
 struct Entry {
     source: SourceText,
     compiled: OnceCell<Compiled>,
 }
 
-/// A template that a render uses.
+/// A compiled template.
 #[derive(Debug)]
 pub(crate) enum Compiled {
     Jinja(Template),
     Go(GoTemplate),
 }
 
-/// The templates of a Go source, and the number of the first of them in the render.
+/// The templates of a Go source, with the number of the first one in the render.
 #[derive(Debug)]
 pub(crate) struct GoTemplate {
     template: Template,
@@ -85,34 +85,34 @@ impl<'r> Library<'r> {
         }
     }
 
-    /// The same with names that an analysis joined.
+    /// Sets the names that an analysis joined.
     pub(crate) fn with_joined(mut self, known: Option<&'r JoinedNames>) -> Self {
         self.known = known;
         self
     }
 
-    /// The same behind renders that used `before` templates and share the limit.
+    /// Adds the templates of earlier renders, which share the limit.
     pub(crate) fn with_spent(mut self, before: usize) -> Result<Self> {
         self.before = before;
         if self.len() + before > self.limits.templates { Err(self.too_many()) } else { Ok(self) }
     }
 
-    /// How many templates were found; the one that is rendered counts too.
+    /// Number of templates, including the rendered one.
     pub(crate) fn len(&self) -> usize {
         self.entries.len() + 1
     }
 
-    /// Where Jinja keeps what it loads.
+    /// The Jinja templates that were loaded.
     pub(crate) fn jinja_templates(&self) -> &Keep<Arc<hinagata_jinja::Template>> {
         &self.jinja
     }
 
-    /// The names there are.
+    /// All names.
     pub(crate) fn names(&self) -> Vec<String> {
         self.sources.names()
     }
 
-    /// The name under which the template is kept that `from` calls `name`.
+    /// The joined name of the template that `from` calls `name`.
     pub(crate) fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
         if let Some(joined) = self.known.and_then(|known| known.get(from, name)) {
             return Ok(Cow::Owned(joined.to_owned()));
@@ -122,14 +122,14 @@ impl<'r> Library<'r> {
         }
         let joined = self.sources.join(from, name)?;
         let mut known = self.joined.borrow_mut();
-        // One template may have many names: that they are kept must not be a way around the limits.
+        // One template may have many names, so the number of stored names is limited too.
         if matches!(joined, Cow::Owned(_)) && known.len() < self.limits.templates {
             known.insert(from, name, &joined);
         }
         Ok(joined)
     }
 
-    /// The language of the template called `name`; `None` when there is none.
+    /// The language of the template called `name`. `None` if it does not exist.
     pub(crate) fn language_of(&self, name: &str) -> Result<Option<Language>> {
         if name == self.root.name() {
             return Ok(Some(self.root.language()));
@@ -137,7 +137,7 @@ impl<'r> Library<'r> {
         Ok(self.find(name)?.map(|entry| entry.source.language()))
     }
 
-    /// The compiled template called `name`; `None` when there is none.
+    /// The compiled template called `name`. `None` if it does not exist.
     pub(crate) fn load(&self, name: &str) -> Result<Option<&Compiled>> {
         let Some(entry) = self.find(name)? else { return Ok(None) };
         if let Some(compiled) = entry.compiled.get() {
@@ -151,7 +151,7 @@ impl<'r> Library<'r> {
         Ok(Some(entry.compiled.get_or_init(|| self.assign_number(template))))
     }
 
-    /// A Jinja template with a place among those of the render, and its number.
+    /// The stored form of a Jinja template, and its number.
     pub(crate) fn numbered_jinja(&self, template: &Template) -> Option<(&hinagata_jinja::Template, u32)> {
         let Body::Jinja(jinja) = template.body() else { return None };
         let known = self.jinja.iter().enumerate().find(|(_, known)| known.name() == template.name());
@@ -186,7 +186,7 @@ impl<'r> Library<'r> {
         )
     }
 
-    /// The templates that the render used beside its own, with their numbers.
+    /// The templates that the render used, with their numbers, without the rendered one.
     pub(crate) fn loaded_templates(&self) -> impl Iterator<Item = (&Template, u32)> {
         self.entries.iter().filter_map(|entry| match entry.compiled.get()? {
             Compiled::Go(go) => Some((&go.template, go.first)),
@@ -197,13 +197,13 @@ impl<'r> Library<'r> {
         })
     }
 
-    /// The template that is rendered.
+    /// The rendered template.
     pub(crate) fn root(&self) -> &'r Template {
         self.root
     }
 }
 
-/// What Jinja extends, includes and imports. Includes of Go templates do not come here.
+/// Templates that Jinja extends, includes and imports. Go templates are included through the session.
 impl hinagata_jinja::Loader for Library<'_> {
     fn load(&self, name: &str) -> Result<Option<Arc<hinagata_jinja::Template>>> {
         match self.language_of(name)? {

@@ -1,14 +1,14 @@
-//! Messages: the output, cut where its marks say that one starts.
+//! Splits the output into messages at its marks.
 //!
-//! **Structure.** A role that is printed starts a message; the end of a `message` block ends the one
-//! that is open. Each of them is there even when it is empty. What stands outside, before the first
-//! role or behind the end of a block, is a message of the default role, unless it is nothing but
-//! whitespace of the template itself. A value that is printed there makes it one even when the value
-//! is empty: how many messages there are does not depend on what strings hold.
+//! **Structure.** Printing a role starts a message; the end of a `message` block ends the open one. Empty
+//! messages are kept. Text outside, before the first role or after the end of a block, is a message of the
+//! default role, unless it is only whitespace of the template itself. A value that is printed there makes it
+//! a message even if the value is empty, so that the number of messages does not depend on the content of
+//! strings.
 //!
-//! **Whitespace** next to structure is layout. Blank lines at the start of a text are removed, and so
-//! is the space between a mark and a text on the same line; the indentation of a text that starts on a
-//! line of its own stays. All whitespace at its end is removed. A text that is empty then is left out.
+//! **Whitespace** next to structure is layout. Blank lines at the start of a text are removed, and so is
+//! space between a mark and a text on the same line. The indentation of a text that starts on its own line
+//! is preserved. All whitespace at its end is removed. Empty texts are left out.
 
 use hinagata_value::{Error, ErrorKind, Mark, MarkKind, Part, Result, Written};
 use serde_json::Value as Json;
@@ -18,9 +18,9 @@ use crate::structure::{ROLE, ROLE_END, refuse_roles};
 /// One message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who speaks.
+    /// The role of the author.
     pub role: String,
-    /// What is said, in order; may be empty.
+    /// The content in order. It may be empty.
     pub content: Vec<Content>,
 }
 
@@ -31,9 +31,9 @@ pub enum Content {
     Text(String),
     /// Something that is not text.
     Part {
-        /// What it is: `media`, `resource`.
+        /// The kind: `media` or `resource`.
         kind: String,
-        /// Its content: `url` or `data`, and `type`; `uri`.
+        /// The content: `url` or `data`, and `type`; or `uri`.
         content: Json,
     },
 }
@@ -45,7 +45,7 @@ impl Content {
 }
 
 impl Message {
-    /// The texts of the message, one after the other on lines of their own.
+    /// The texts of the message, joined by line breaks.
     #[must_use]
     pub fn text(&self) -> String {
         let texts = self.content.iter().filter_map(|content| match content {
@@ -56,10 +56,10 @@ impl Message {
     }
 }
 
-/// Cuts an output into messages.
+/// Splits an output into messages.
 ///
 /// # Errors
-/// When it holds bytes that are not UTF-8, or a call that is still under way.
+/// The output contains bytes that are not UTF-8, or a pending call.
 pub(crate) fn split_messages<P>(written: &Written<P>, default_role: &str) -> Result<Vec<Message>> {
     let mut cutter = Cutter { messages: Vec::new(), open: Open::outside(), default_role };
     let mut from = 0;
@@ -74,10 +74,10 @@ pub(crate) fn split_messages<P>(written: &Written<P>, default_role: &str) -> Res
     Ok(cutter.messages)
 }
 
-/// Cuts an output into text and parts that are the content of one message; all whitespace stays.
+/// Splits an output into text and parts: the content of one message. Whitespace is preserved.
 ///
 /// # Errors
-/// As [`split_messages`]; and when a message starts in it.
+/// Those of [`split_messages`], and an error if a message starts in the output.
 pub(crate) fn split_content<P>(written: &Written<P>) -> Result<Vec<Content>> {
     let mut content = Vec::new();
     let text = |from: usize, to: usize, content: &mut Vec<Content>| {
@@ -98,10 +98,10 @@ pub(crate) fn split_content<P>(written: &Written<P>) -> Result<Vec<Content>> {
     Ok(content)
 }
 
-/// The part that a mark stands for.
+/// The part of a mark.
 ///
 /// # Errors
-/// When it stands for bytes that are not UTF-8, or a call that is still under way.
+/// The mark contains bytes that are not UTF-8, or a pending call.
 fn part_of(mark: &Mark) -> Result<&Part> {
     match &mark.kind {
         MarkKind::Pending(_) => Err(Error::suspended()),
@@ -119,7 +119,7 @@ struct Cutter<'r> {
 
 /// The message that is being collected.
 struct Open {
-    /// Its role; `None` outside of every message.
+    /// Its role. `None` outside of all messages.
     role: Option<String>,
     content: Vec<Content>,
     /// Whether a value was printed into it.
@@ -152,7 +152,7 @@ impl Cutter<'_> {
         }
     }
 
-    /// Ends the message that is open; what follows is outside.
+    /// Ends the open message. Text after it is outside of all messages.
     fn close(&mut self) {
         let Open { role, content, value } = std::mem::replace(&mut self.open, Open::outside());
         if role.is_none() && content.is_empty() && !value {
@@ -163,7 +163,7 @@ impl Cutter<'_> {
     }
 }
 
-/// A text without the whitespace between it and the structure around it.
+/// The text without the layout at its start and end.
 fn without_layout(text: &str) -> &str {
     let text = text.trim_end();
     let body = text.trim_start();

@@ -7,12 +7,11 @@ use std::{
 
 use hinagata_value::Limits;
 
-/// What several renders may use together, such as those of the messages of one prompt.
+/// A budget that several renders share, such as those of the messages of one prompt.
 ///
-/// Each render that is given the meter ([`crate::Render::with_meter`]) starts with what the ones before left
-/// over, and adds what it used when it ends: steps, characters of output, templates, and time where there
-/// is a deadline. Its own limits hold too. A pass that has to wait for calls adds its time only: the work
-/// is done again by the next one.
+/// Each render with the meter ([`crate::Render::with_meter`]) starts with the rest of the budget, and adds its
+/// use at the end: steps, characters of output, templates, and time if there is a deadline. Its own limits
+/// apply too. A pass that has to wait for calls adds only its time, because the next pass repeats the work.
 ///
 /// ```
 /// use hinagata_template::{Language, Meter, Options, Render, Template};
@@ -39,21 +38,21 @@ pub struct Meter {
     nanoseconds: AtomicU64,
 }
 
-/// What renders used.
+/// The use of a budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// Steps.
     pub steps: u64,
     /// Characters of output.
     pub output: usize,
-    /// Templates, those that were rendered included.
+    /// Templates, including the rendered ones.
     pub templates: usize,
-    /// Time of rendering itself; only where there is a deadline.
+    /// Render time. Only measured if there is a deadline.
     pub time: Duration,
 }
 
 impl Used {
-    /// What was used since it was only `before`.
+    /// The difference to an earlier state.
     #[must_use]
     pub fn spent_since(self, before: Self) -> Self {
         Self {
@@ -66,8 +65,7 @@ impl Used {
 }
 
 impl Meter {
-    /// A meter that nothing was used of; of `limits` it takes `steps`, `output`, `templates` and
-    /// `deadline`.
+    /// Creates an unused meter. It applies `steps`, `output`, `templates` and `deadline` of `limits`.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
         Self {
@@ -79,7 +77,7 @@ impl Meter {
         }
     }
 
-    /// What the renders used so far.
+    /// The use of the renders so far.
     #[must_use]
     pub fn used(&self) -> Used {
         Used {
@@ -90,19 +88,19 @@ impl Meter {
         }
     }
 
-    /// Steps that the renders used so far.
+    /// Steps of the renders so far.
     #[must_use]
     pub fn steps_used(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
 
-    /// Characters that the renders wrote so far.
+    /// Characters of output of the renders so far.
     #[must_use]
     pub fn output_used(&self) -> usize {
         self.output.load(Ordering::Relaxed)
     }
 
-    /// Adds what a render used.
+    /// Adds the use of a render.
     pub(crate) fn add_used(&self, used: Used) {
         let nanoseconds = u64::try_from(used.time.as_nanos()).unwrap_or(u64::MAX);
         self.steps.fetch_add(used.steps, Ordering::Relaxed);
@@ -111,8 +109,8 @@ impl Meter {
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
     }
 
-    /// The limits of a render whose own ones are `own`, counted from before everything that was `used`:
-    /// so an error names a limit that somebody set.
+    /// The limits of a render with the limits `own`, including everything that was `used` before. So an error
+    /// reports a limit as it was configured.
     pub(crate) fn remaining_limits(&self, own: &Limits, used: Used) -> Limits {
         let all = &self.limits;
         let output = own.output.map(|output| output.saturating_add(used.output));

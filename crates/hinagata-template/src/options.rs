@@ -1,4 +1,4 @@
-//! How templates of both languages are read and behave.
+//! Options of templates in both languages.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use hinagata_value::Functions;
 
 use crate::{Language, structure};
 
-/// The options of a template and of everything it includes; the defaults are the product's.
+/// The options of a template and of everything that it includes.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How Jinja sources are read.
+    /// How Jinja sources are parsed.
     pub jinja: ParseOptions,
     /// How Jinja templates behave.
     pub settings: Settings,
-    /// How Go templates are read and behave.
+    /// How Go templates are parsed and behave.
     pub go: GoOptions,
     functions: Arc<[String]>,
 }
@@ -32,11 +32,10 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same with what an undefined value allows, in both languages.
+    /// Sets how undefined values behave, in both languages.
     ///
-    /// Go has two answers to a missing key where Jinja has four: `Error` makes it an error there too.
-    /// All others leave Go's own behaviour, which prints `<no value>`: a Go template that is rendered
-    /// here and by Go gives the same text.
+    /// `Error` makes a missing key an error in Go templates too. The other modes do not change Go templates,
+    /// which print `<no value>`, so that they have the same output as in Go.
     #[must_use]
     pub fn with_undefined(mut self, mode: UndefinedMode) -> Self {
         self.settings.undefined = mode;
@@ -48,11 +47,10 @@ impl Options {
         self
     }
 
-    /// The same for templates that use `functions`.
+    /// Sets the functions that templates use.
     ///
-    /// Go refuses an unknown function when it reads a template, so their names are needed then; the
-    /// functions themselves may be others in every render. `role`, `media` and `resource` are always
-    /// known.
+    /// Go rejects unknown functions when it parses a template, so the names are needed then. The functions
+    /// themselves may differ in every render. `role`, `media` and `resource` are always known.
     #[must_use]
     pub fn with_functions(mut self, functions: &Functions) -> Self {
         self.functions = functions.names().chain(structure::NAMES).map(str::to_owned).collect();
@@ -65,11 +63,11 @@ impl Options {
     }
 
     fn same_functions(&self, other: &Self) -> bool {
-        // There may be thousands of tools: the same list is not read.
+        // There may be thousands of tools, so identical lists are not compared.
         Arc::ptr_eq(&self.functions, &other.functions) || self.functions == other.functions
     }
 
-    /// Whether a source compiles to the same under both; what only a run looks at does not count.
+    /// Whether a source compiles to the same template with both options. Run-time options do not matter.
     pub(crate) fn compile_alike(&self, other: &Self, language: Language) -> bool {
         match language {
             Language::Jinja => self.jinja == other.jinja,

@@ -1,4 +1,4 @@
-//! Buffers that renders write to, used again.
+//! A pool of buffers for rendered text.
 
 use std::{
     fmt,
@@ -6,16 +6,16 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// Buffers that are kept by default.
+/// Default for the number of buffers in a pool.
 const COUNT: usize = 64;
-/// Bytes of room that a kept buffer has at most by default.
+/// Default for the maximum capacity of a buffer, in bytes.
 const SIZE: usize = 256 << 10;
 
 /// A bounded pool of text buffers, shared by its clones and between threads.
 ///
-/// A buffer is taken for a render and comes back when the [`PooledText`] is dropped. The pool holds
-/// at most so many buffers of at most such a size; what is beyond is freed, so that one large render
-/// does not keep its memory for ever.
+/// A render takes a buffer, which returns to the pool when the [`PooledText`] is dropped. The number and the
+/// size of the buffers are limited. Larger buffers are freed, so that one large render does not occupy its
+/// memory forever.
 ///
 /// ```
 /// use hinagata_template::{Language, Options, Pool, Render, Template};
@@ -39,31 +39,31 @@ struct Shared {
 }
 
 impl Pool {
-    /// A pool that keeps at most `count` buffers with room for at most `size` bytes each.
+    /// Creates a pool of at most `count` buffers with a capacity of at most `size` bytes each.
     #[must_use]
     pub fn new(count: usize, size: usize) -> Self {
         Self(Arc::new(Shared { buffers: Mutex::default(), count, size }))
     }
 
-    /// How many buffers are there to be taken.
+    /// Number of available buffers.
     #[must_use]
     pub fn len(&self) -> usize {
         self.buffers(|buffers| buffers.len())
     }
 
-    /// Whether there are none.
+    /// Whether no buffer is available.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// An empty buffer: one that was used before, or a new one without room.
+    /// Takes an empty buffer: a used one, or a new one without capacity.
     #[must_use]
     pub(crate) fn take_buffer(&self) -> String {
         self.buffers(Vec::pop).unwrap_or_default()
     }
 
-    /// Gives a buffer back; it is freed when it is too large or there are enough.
+    /// Returns a buffer to the pool. It is freed if it is too large or the pool is full.
     pub(crate) fn return_buffer(&self, mut buffer: String) {
         if buffer.capacity() == 0 || buffer.capacity() > self.0.size {
             return;
@@ -76,12 +76,12 @@ impl Pool {
         });
     }
 
-    /// A text whose buffer comes back here.
+    /// A text whose buffer returns to this pool.
     pub(crate) fn pooled_text(&self, text: String) -> PooledText {
         PooledText { text, pool: self.clone() }
     }
 
-    /// A short critical section. Nothing in it panics, and the list is whole at any time.
+    /// Runs a short critical section. It does not panic, so the list is always consistent.
     fn buffers<R>(&self, look: impl FnOnce(&mut Vec<String>) -> R) -> R {
         look(&mut self.0.buffers.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -99,14 +99,14 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// A rendered text in a buffer of a [`Pool`], which gets it back when this is dropped.
+/// A rendered text in a buffer of a [`Pool`]. The buffer returns to the pool on drop.
 pub struct PooledText {
     text: String,
     pool: Pool,
 }
 
 impl PooledText {
-    /// The text for good; the pool does not get the buffer back.
+    /// The text. The buffer does not return to the pool.
     #[must_use]
     pub fn into_string(mut self) -> String {
         std::mem::take(&mut self.text)

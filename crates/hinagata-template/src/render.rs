@@ -1,4 +1,4 @@
-//! Rendering: text, messages, or text with its origins; in one go or with calls to the outside.
+//! Renders templates to text, to messages, or to text with its origins.
 
 mod run;
 
@@ -15,10 +15,10 @@ use crate::{
     structure::default_functions,
 };
 
-/// The role of what stands outside of all messages.
+/// The role of text outside of all messages.
 const DEFAULT_ROLE: &str = "user";
 
-/// How templates are rendered: limits, functions, other templates.
+/// A configured render: limits, functions, other templates.
 ///
 /// ```
 /// use hinagata_template::{Language, MemorySources, Options, Render, Template};
@@ -46,12 +46,12 @@ pub struct Render<'r> {
     one_message: bool,
 }
 
-/// A text, and where each piece of it came from.
+/// A rendered text with the origin of each piece.
 #[derive(Debug)]
 pub struct Traced {
     /// The text with its marks and segments.
     pub written: Written<Segments>,
-    /// What the segments point into.
+    /// The templates that the segments refer to.
     pub map: SourceMap,
 }
 
@@ -62,7 +62,7 @@ impl Default for Render<'_> {
 }
 
 impl<'r> Render<'r> {
-    /// The product's limits, the functions `role`, `media` and `resource`, no other templates.
+    /// A render with the default limits, the functions `role`, `media` and `resource`, and no other templates.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -78,85 +78,86 @@ impl<'r> Render<'r> {
         }
     }
 
-    /// The same with these limits; all templates of a render share them.
+    /// Sets the limits, which all templates of a render share.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same with these functions, and no others: start from [`crate::structure_functions`] to keep
-    /// `role`, `media` and `resource`.
+    /// Replaces the functions. Start from [`crate::structure_functions`] to keep `role`, `media` and `resource`.
     #[must_use]
     pub fn with_functions(mut self, functions: &'r Functions) -> Self {
         self.functions = functions;
         self
     }
 
-    /// The same with templates that can be included, extended and imported.
+    /// Sets the templates that can be included, extended and imported.
     #[must_use]
     pub fn with_sources(mut self, sources: &'r dyn Sources) -> Self {
         self.sources = sources;
         self
     }
 
-    /// The same, looking for compiled templates in `cache`.
+    /// Uses a cache of compiled templates.
     #[must_use]
     pub fn with_cache(mut self, cache: &'r Cache) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// The same with the names that an analysis joined, see [`crate::Graph::joined`]: the sources are not asked for them.
+    /// Uses the names that an analysis joined, see [`crate::Graph::joined`], so that the sources do not join
+
+    /// them again.
     #[must_use]
     pub fn with_joined(mut self, joined: &'r JoinedNames) -> Self {
         self.joined = Some(joined);
         self
     }
 
-    /// The same, watching a handle that stops the render.
+    /// Sets a handle that can stop the render.
     #[must_use]
     pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
         self
     }
 
-    /// The same with another role than `user` for what stands outside of all messages.
+    /// Sets the role of text outside of all messages, which is `user` by default.
     #[must_use]
     pub fn with_default_role(mut self, role: &'r str) -> Self {
         self.default_role = role;
         self
     }
 
-    /// The same, sharing the budget of `meter` with other renders.
+    /// Shares the budget of `meter` with other renders.
     #[must_use]
     pub fn with_meter(mut self, meter: &'r Meter) -> Self {
         self.meter = Some(meter);
         self
     }
 
-    /// The same for the content of one message: `role` and `{% message %}` are errors at their place.
+    /// Renders the content of one message: `role` and `{% message %}` are errors at their place.
     ///
-    /// What a pass wrote is cut by [`Render::split_content`] then.
+    /// Use [`Render::split_content`] for the output of a pass.
     #[must_use]
     pub fn for_one_message(mut self) -> Self {
         self.one_message = true;
         self
     }
 
-    /// Renders to text. Parts are left out: a role, a picture or a resource leaves nothing behind.
+    /// Renders to text. Roles, media and resources are left out.
     ///
     /// # Errors
-    /// The failure of the template, with its place; kind `suspended` when a function needs the outside
-    /// (use [`Render::run_pass`] or [`Render::render_text_with`] then).
+    /// The error of the template, with its place. The kind is `suspended` if a function calls another program:
+    /// use [`Render::run_pass`] or [`Render::render_text_with`] for such templates.
     pub fn render_text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
         self.render_written(template, variables)?.into_text()
     }
 
-    /// As [`Render::render_text`], in a buffer of `pool`.
+    /// Like [`Render::render_text`], with a buffer of `pool`.
     ///
     /// # Errors
-    /// As [`Render::render_text`].
+    /// Those of [`Render::render_text`].
     pub fn render_pooled(
         &self,
         template: &Template,
@@ -167,34 +168,34 @@ impl<'r> Render<'r> {
         Ok(pool.pooled_text(self.finish_pass(ran).0.into_text()?))
     }
 
-    /// Renders to messages; see [`crate::Message`].
+    /// Renders to messages.
     ///
     /// # Errors
-    /// As [`Render::render_text`].
+    /// Those of [`Render::render_text`].
     pub fn render_messages(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Message>> {
         self.split_messages(&self.render_written(template, variables)?)
     }
 
-    /// Renders to the content of one message, whose role is decided elsewhere: text and parts.
+    /// Renders to the content of one message: text and parts. The caller decides on its role.
     ///
-    /// Whitespace stays as it is, and an empty text is left out: a template without parts gives what
-    /// [`Render::render_text`] gives.
+    /// Whitespace is preserved, and an empty text is left out: a template without parts has the output of
+    /// [`Render::render_text`].
     ///
     /// # Errors
-    /// As [`Render::render_text`]; and where the template starts a message of its own.
+    /// Those of [`Render::render_text`], and an error if the template starts a message.
     pub fn render_content(&self, template: &Template, variables: &dyn Variables) -> Result<Vec<Content>> {
         self.split_content(&self.clone().for_one_message().render_written(template, variables)?)
     }
 
-    /// Renders to text and a record of where each piece came from.
+    /// Renders to text with the origin of each piece.
     ///
     /// # Errors
-    /// As [`Render::render_text`].
+    /// Those of [`Render::render_text`].
     pub fn render_traced(&self, template: &Template, variables: &dyn Variables) -> Result<Traced> {
         Ok(self.finish_traced(self.traced_pass(template, variables, &Calls::new())?))
     }
 
-    /// Cuts what a pass wrote into messages.
+    /// Splits the output of a pass into messages.
     ///
     /// # Errors
     /// When it holds bytes that are not UTF-8.
@@ -202,7 +203,7 @@ impl<'r> Render<'r> {
         split_messages(written, self.default_role)
     }
 
-    /// The content of one message that a pass wrote; see [`Render::render_content`].
+    /// Splits the output of a pass into the content of one message; see [`Render::render_content`].
     ///
     /// # Errors
     /// When it holds bytes that are not UTF-8, or starts a message.
@@ -210,10 +211,10 @@ impl<'r> Render<'r> {
         split_content(written)
     }
 
-    /// Makes one pass of a render whose functions may need the outside.
+    /// Makes one pass of a render whose functions may call other programs.
     ///
-    /// Where it must wait, the calls that were started are handed out; resolve them in `calls` and make
-    /// the next pass with the same `calls`.
+    /// If the pass has to wait, it returns the started calls. Resolve them in `calls` and run the next pass with
+    /// the same `calls`.
     ///
     /// # Errors
     /// The failure of the template, with its place.
@@ -231,10 +232,10 @@ impl<'r> Render<'r> {
         })
     }
 
-    /// As [`Render::run_pass`], with a record of where each piece came from.
+    /// Like [`Render::run_pass`], with the origin of each piece.
     ///
     /// # Errors
-    /// As [`Render::run_pass`].
+    /// Those of [`Render::run_pass`].
     pub fn run_traced_pass<'c>(
         &self,
         template: &Template,
@@ -248,11 +249,11 @@ impl<'r> Render<'r> {
         })
     }
 
-    /// Renders with calls to the outside that `resolve` answers, one after the other in the order they
-    /// were started.
+    /// Renders with calls to other programs, which `resolve` answers one after the other in the order of their
+    /// start.
     ///
     /// # Errors
-    /// The failure of the template, with its place; that of a call where the template uses its result.
+    /// The error of the template, with its place; or that of a call whose result the template uses.
     pub fn render_with(
         &self,
         template: &Template,
@@ -272,10 +273,10 @@ impl<'r> Render<'r> {
         }
     }
 
-    /// As [`Render::render_with`], to text.
+    /// Like [`Render::render_with`], to text.
     ///
     /// # Errors
-    /// As [`Render::render_with`].
+    /// Those of [`Render::render_with`].
     pub fn render_text_with(
         &self,
         template: &Template,
@@ -285,10 +286,10 @@ impl<'r> Render<'r> {
         self.render_with(template, variables, resolve)?.into_text()
     }
 
-    /// As [`Render::render_with`], to messages.
+    /// Like [`Render::render_with`], to messages.
     ///
     /// # Errors
-    /// As [`Render::render_with`].
+    /// Those of [`Render::render_with`].
     pub fn render_messages_with(
         &self,
         template: &Template,
@@ -298,10 +299,10 @@ impl<'r> Render<'r> {
         self.split_messages(&self.render_with(template, variables, resolve)?)
     }
 
-    /// As [`Render::render_with`], to the content of one message.
+    /// Like [`Render::render_with`], to the content of one message.
     ///
     /// # Errors
-    /// As [`Render::render_with`] and [`Render::render_content`].
+    /// Those of [`Render::render_with`] and [`Render::render_content`].
     pub fn render_content_with(
         &self,
         template: &Template,

@@ -1,8 +1,8 @@
 //! One render, over both languages.
 //!
-//! Each language knows the other one only as "templates from outside". A session is that outside for
-//! both: whatever one of them cannot find itself is looked up here and run by the language it is written
-//! for, on the same heap, budget and calls.
+//! For each language, the other one is only a source of foreign templates. The session implements that source
+//! for both: it looks up every template that a language does not find itself, and runs it with the language it
+//! is written in, with the same heap, budget and calls.
 //!
 //! The reasons are in `docs/design/one-session.md`.
 
@@ -21,13 +21,13 @@ use crate::{
     template::Body,
 };
 
-/// What all templates of one render share.
+/// The state that all templates of one render share.
 pub(crate) struct Session<'r, 'a> {
     heap: &'r Heap<'a>,
     library: &'a Library<'a>,
     functions: &'a Functions,
     calls: &'a Calls,
-    /// The templates that are being rendered inside of the first one, as far as they were found here.
+    /// The templates that are being rendered, without the first one and those that a language found itself.
     chain: RefCell<Vec<String>>,
 }
 
@@ -113,7 +113,7 @@ impl<'r, 'a> Session<'r, 'a> {
         }
     }
 
-    /// The dot of a Go template as the variables of a Jinja template.
+    /// Converts the dot of a Go template to the variables of a Jinja template.
     fn variables(&self, name: &str, dot: Value<'a>) -> Result<Value<'a>> {
         match dot.kind() {
             Kind::Map | Kind::Namespace | Kind::Host => Ok(dot),
@@ -127,7 +127,7 @@ impl<'r, 'a> Session<'r, 'a> {
         }
     }
 
-    /// Notes that `name` is being rendered until the result is dropped.
+    /// Records that `name` is being rendered, until the result is dropped.
     fn link(&self, name: &str) -> Result<Link<'_>> {
         let mut chain = self.chain.borrow_mut();
         let root = self.library.root().name();
@@ -149,7 +149,7 @@ impl<'r, 'a> Session<'r, 'a> {
     }
 }
 
-/// An error of compiling keeps its place in the template that does not compile.
+/// Makes the place of a compile error final: it is in the template that does not compile.
 fn own_place(error: Error) -> Error {
     match error.place().cloned() {
         Some(place) => error.set_final_place(|_| place),
@@ -176,7 +176,7 @@ impl Drop for Link<'_> {
     }
 }
 
-/// For Jinja, Go templates are outside.
+/// Go templates for Jinja.
 impl<'a> Outside<'a> for Session<'_, 'a> {
     fn contains(&self, name: &str) -> bool {
         matches!(self.library.language_of(name), Ok(Some(Language::Go)))
@@ -202,14 +202,14 @@ impl<'a> Outside<'a> for Session<'_, 'a> {
     }
 }
 
-/// For Go, everything that its own source does not define is outside.
+/// Templates for Go that its own source does not define.
 impl<'a, P: Provenance> Templates<'a, P> for Session<'_, 'a> {
     fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
         self.library.join(from, name).map_err(own_place)
     }
 
     fn contains(&self, name: &str) -> bool {
-        // What cannot be read is there: reading it again tells why.
+        // An unreadable template exists. Rendering it returns the error.
         !matches!(self.library.language_of(name), Ok(None))
     }
 

@@ -1,4 +1,4 @@
-//! From a piece of the output back to where it came from.
+//! Maps pieces of the output to their origins.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     template::Body,
 };
 
-/// The templates of one render, to turn the sites of its segments into places.
+/// The templates of one render. It converts the sites of segments to places.
 #[derive(Clone, Debug)]
 pub struct SourceMap(Arc<Vec<Mapped>>);
 
@@ -25,13 +25,13 @@ struct Mapped {
     count: u32,
 }
 
-/// Where a piece of the output came from.
+/// The origin of a piece of the output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The template, line and column.
     pub place: Place,
-    /// The variable, where the value of exactly one was printed: `tools[3].name`. Items that a loop went
-    /// over in the order of the data have their number, others are `[]`.
+    /// The printed variable, such as `tools[3].name`, if it is only one. Items of a loop have an index if the
+    /// loop follows the order of the data, else `[]`.
     pub variable: Option<String>,
 }
 
@@ -53,8 +53,8 @@ impl SourceMap {
         Self(Arc::new(all))
     }
 
-    /// The place of a site, without its line: there are as many sites as pieces of output, and all of them
-    /// may be on one long line.
+    /// The place of a site, without the text of its line: every piece of output has a site, and all of them may
+    /// be on one long line.
     #[must_use]
     pub fn place(&self, site: Site) -> Option<Place> {
         let mapped = self.find_mapped(site)?;
@@ -69,7 +69,7 @@ impl SourceMap {
         }
     }
 
-    /// Where a segment of `segments` came from.
+    /// The origin of a segment of `segments`.
     #[must_use]
     pub fn origin(&self, segments: &Segments, segment: &Segment) -> Option<Origin> {
         let place = self.place(segment.site)?;
@@ -100,7 +100,7 @@ impl SourceMap {
 }
 
 impl Mapped {
-    /// The byte of the source that a site points at.
+    /// The byte offset of a site in the source.
     fn offset(&self, site: Site) -> Option<u32> {
         match self.template.body() {
             Body::Jinja(_) => Some(site.node),
@@ -108,7 +108,7 @@ impl Mapped {
         }
     }
 
-    /// The one variable that the node at a site prints.
+    /// The variable that the node at a site prints, if it is only one.
     fn printed_variable(&self, site: Site) -> Option<&VariablePath> {
         let of_data = |item: &&VariableUse| item.usage != Usage::Condition;
         let (analysis, start) = (self.template.analysis(), self.offset(site)?);
@@ -120,7 +120,7 @@ impl Mapped {
         paths.all(|path| path == first).then_some(first)
     }
 
-    /// What the loop at a site goes over.
+    /// The path that the loop at a site iterates over.
     fn iterated_variable(&self, site: Site) -> Option<&VariablePath> {
         self.template.analysis().loops.get(&self.offset(site)?)
     }

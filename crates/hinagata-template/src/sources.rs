@@ -1,4 +1,4 @@
-//! Where the sources of templates come from.
+//! Sources of templates.
 
 use std::{
     borrow::Cow,
@@ -11,12 +11,12 @@ use hinagata_value::Result;
 
 use crate::Language;
 
-/// Templates by name, as a render and an analysis find them.
+/// Finds templates by name, for renders and analyses.
 ///
-/// Whoever implements it decides what a name is: a file beneath a directory, a row of a catalog. A
-/// render asks for a name once and keeps the answer, so it sees one state of it from start to end.
+/// The implementation decides what a name is: for example a file in a directory, or an entry of a catalog. A
+/// render looks up a name once, so it sees one version of it from start to end.
 ///
-/// Where a name means different templates in different places, [`Sources::join`] tells which:
+/// If a name refers to different templates in different places, [`Sources::join`] decides:
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -45,28 +45,27 @@ use crate::Language;
 /// # Ok::<(), hinagata_value::Error>(())
 /// ```
 pub trait Sources {
-    /// The source of the template called `name`; `None` when there is none. `name` is a joined one.
+    /// The source of the template with the joined name `name`. `None` if it does not exist.
     ///
     /// # Errors
-    /// When there is one that cannot be read.
+    /// The source exists but cannot be read.
     fn source(&self, name: &str) -> Result<Option<SourceText>>;
 
-    /// The name under which the template is kept that the template `from` calls `name`; `name` itself
-    /// when there is none.
+    /// The joined name of the template that `from` calls `name`, or `name` if it does not exist.
     ///
-    /// `from` is a joined name too: that of the template which the use stands in, also when a block or
-    /// macro of it runs on behalf of another. A render and an analysis use joined names for everything:
-    /// looking up, the cache, circles, places of errors, origins. Only an error about a template that
-    /// does not exist tells the name as it is written.
+    /// `from` is a joined name too: that of the template that contains the use, even if another template runs
+    /// one of its blocks or macros. Renders and analyses use joined names everywhere: for lookup, the cache,
+    /// cycles, places of errors and origins. Only an error about a missing template contains the name as
+    /// written.
     ///
     /// # Errors
-    /// When the name is ambiguous.
+    /// The name is ambiguous.
     fn join<'n>(&self, from: &str, name: &'n str) -> Result<Cow<'n, str>> {
         let _ = from;
         Ok(Cow::Borrowed(name))
     }
 
-    /// The names there are, for advice when one is not found.
+    /// All names, to find similar ones if a template does not exist.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }
@@ -74,8 +73,8 @@ pub trait Sources {
 
 /// The text of a template and its language. Cheap to clone.
 ///
-/// The text is hashed once, when this is made: a source that hands out clones makes looking up the
-/// compiled template independent of the size of the text.
+/// The text is hashed once, when this is created. If sources return clones, the lookup of the compiled
+/// template does not depend on the size of the text.
 #[derive(Clone, Debug)]
 pub struct SourceText {
     language: Language,
@@ -84,7 +83,7 @@ pub struct SourceText {
 }
 
 impl SourceText {
-    /// A source in the language `language`.
+    /// Creates a source in the language `language`.
     #[must_use]
     pub fn new(language: Language, text: impl Into<Arc<str>>) -> Self {
         let text = text.into();
@@ -122,7 +121,7 @@ impl Hash for SourceText {
     }
 }
 
-/// No templates beside the one that is rendered.
+/// No other templates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoSources;
 
@@ -151,14 +150,14 @@ impl MemorySources {
         Self::default()
     }
 
-    /// Adds a source under `name`, in the place of an older one; the name decides on the language.
+    /// Adds or replaces the source called `name`. The name decides on the language.
     pub fn insert(&mut self, name: impl Into<String>, text: impl Into<Arc<str>>) {
         let name = name.into();
         let source = SourceText::new(Language::from_file_name(&name), text);
         self.0.insert(name, source);
     }
 
-    /// Adds a source whose language is known.
+    /// Adds or replaces a source with a given language.
     pub fn insert_source(&mut self, name: impl Into<String>, source: SourceText) {
         self.0.insert(name.into(), source);
     }

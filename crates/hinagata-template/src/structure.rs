@@ -1,7 +1,7 @@
-//! Functions that put structure into the output: `role`, `media`, `resource`.
+//! The functions that add structure to the output: `role`, `media` and `resource`.
 //!
-//! What they give is an object that holds a part. Printing it leaves a mark beside the text, so no
-//! text, wherever it comes from, can do what they do.
+//! They return an object with a part. Printing it adds a mark outside of the text, so no text can have the
+//! same effect, wherever it comes from.
 //!
 //! The reasons are in `docs/design/message-marks.md`.
 
@@ -20,12 +20,12 @@ pub(crate) const ROLE: &str = "role";
 /// The kind of the part that ends a message.
 pub(crate) const ROLE_END: &str = "role_end";
 
-/// The functions that put structure into the output, to add others to.
+/// The functions that add structure to the output. Callers may add more.
 ///
-/// | call | gives |
+/// | call | result |
 /// |---|---|
 /// | `role(name)` | the start of a message of that role |
-/// | `media(url, type)`, `media(data=…, type=…)` | a picture, a sound, a document |
+/// | `media(url, type)`, `media(data=…, type=…)` | an image, a sound or a document |
 /// | `resource(uri)` | a resource by its URI |
 #[must_use]
 pub fn structure_functions() -> Functions {
@@ -36,13 +36,13 @@ pub fn structure_functions() -> Functions {
     functions
 }
 
-/// Whether `name` means something to one of the languages or to the product, so that no tool can have it.
+/// Whether `name` is reserved by one of the languages or by Hinagata, so that no tool can have it.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     NAMES.contains(&name) || hinagata_jinja::is_reserved(name) || hinagata_gotemplate::is_reserved(name)
 }
 
-/// The functions of a render that has no others.
+/// The functions of a render without its own.
 pub(crate) fn default_functions() -> &'static Functions {
     static FUNCTIONS: LazyLock<Functions> = LazyLock::new(structure_functions);
     &FUNCTIONS
@@ -79,7 +79,7 @@ fn resource<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Va
     part(host, "resource", object([("uri", Some(uri))]))
 }
 
-/// Refuses what starts a message, in an output that is the content of one.
+/// Fails for a part that starts a message, in an output that is the content of one message.
 pub(crate) fn refuse_roles(part: &Part) -> Result<()> {
     match (part.kind.as_str(), &part.content) {
         (ROLE, Json::String(role)) => Err(Error::runtime(format!(
@@ -91,7 +91,7 @@ pub(crate) fn refuse_roles(part: &Part) -> Result<()> {
     }
 }
 
-/// The arguments by their names, each a string where it is given and not none.
+/// The arguments by name. Each is a string, or missing if it is not passed or none.
 fn named_arguments<'r, const N: usize>(
     arguments: &Arguments<'r, '_>,
     function: &str,
@@ -123,7 +123,7 @@ fn object<const N: usize>(entries: [(&str, Option<&str>); N]) -> Json {
     Json::Object(given.collect::<Map<_, _>>())
 }
 
-/// A part as a value. Its content counts as alive until the render ends.
+/// A part as a value. Its content is charged until the render ends.
 fn part<'a>(host: &Host<'_, 'a>, kind: &str, content: Json) -> Result<Value<'a>> {
     let bytes = match &content {
         Json::String(text) => text.len(),
@@ -135,7 +135,7 @@ fn part<'a>(host: &Host<'_, 'a>, kind: &str, content: Json) -> Result<Value<'a>>
     host.heap.host_object(PartObject(Arc::new(Part { kind: kind.to_owned(), content })))
 }
 
-/// A value that puts its part where it is printed.
+/// A value that adds its part to the output when it is printed.
 #[derive(Debug)]
 struct PartObject(Arc<Part>);
 
@@ -144,7 +144,7 @@ impl Object for PartObject {
         &self.0.kind
     }
 
-    /// As a piece of another text it would vanish.
+    /// Inside a string, the part would be lost.
     fn print(&self, _text: &mut Text<'_>) -> Result<()> {
         Err(Error::runtime(format!("a {} is not text and cannot be part of a string", self.0.kind))
             .with_hint("print it by itself"))

@@ -10,12 +10,12 @@ use hinagata_value::{Budget, Limits, Result, analysis::Analysis};
 
 use crate::{Language, Options, SourceText};
 
-/// Bytes of room that a template remembers at most for its next render.
+/// Maximum buffer size in bytes that a template allocates in advance.
 const LARGEST_HINT: usize = 1 << 20;
 
 /// A compiled template. Compile once, render often, from any thread; cheap to clone.
 ///
-/// It holds nothing of the templates it includes: those are found by name in every render.
+/// It does not contain the templates that it includes: every render finds them by name.
 ///
 /// ```
 /// use hinagata_template::{Language, Options, Render, Template};
@@ -39,7 +39,7 @@ struct Inner {
     source: SourceText,
     options: Arc<Options>,
     body: Body,
-    /// The size of the last output: room for the next one.
+    /// The size of the last output, which is the initial capacity of the next one.
     size: AtomicUsize,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct GoSource {
 }
 
 impl GoSource {
-    /// What the template called `name` reads, uses and defines. `name` must always be that of the source.
+    /// The analysis of the template called `name`, which must always be the name of the source.
     pub(crate) fn analysis(&self, name: &str) -> &Arc<Analysis> {
         self.analysis.get_or_init(|| Arc::new(self.set.analyze_template(name).unwrap_or_default()))
     }
@@ -68,7 +68,7 @@ impl Template {
     /// Compiles `source` under the name `name`.
     ///
     /// # Errors
-    /// When it is not a valid template (kind `syntax`, with its place), or beyond `limits`.
+    /// The source is not a valid template (kind `syntax`, with its place), or exceeds `limits`.
     pub fn compile(
         language: Language,
         name: &str,
@@ -100,7 +100,7 @@ impl Template {
         Ok(Self(Arc::new(Inner { name: name.into(), source, options, body, size: AtomicUsize::new(0) })))
     }
 
-    /// The name it was compiled under.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
@@ -118,13 +118,13 @@ impl Template {
         &self.0.source
     }
 
-    /// The options it was compiled with; what it includes is compiled with the same.
+    /// The options it was compiled with. Included templates have the same.
     #[must_use]
     pub fn options(&self) -> &Arc<Options> {
         &self.0.options
     }
 
-    /// The same template, behaving as `options` say. Those that compiling looks at must be alike.
+    /// The same template with other run-time options. The options for compilation must be equal.
     pub(crate) fn with_options(&self, options: &Arc<Options>) -> Self {
         let Inner { name, source, body, .. } = &*self.0;
         Self(Arc::new(Inner {
@@ -140,7 +140,7 @@ impl Template {
         &self.0.body
     }
 
-    /// The size that the next output will probably have.
+    /// The expected size of the next output.
     pub(crate) fn expected_size(&self) -> usize {
         self.0.size.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Templates that use each other, in both languages, seen as one.
+//! The analysis of a template together with those that it uses.
 
 use std::{
     borrow::Cow,
@@ -14,35 +14,34 @@ use hinagata_value::{
 use super::has_structure;
 use crate::{Cache, JoinedNames, Options, Sources, Template};
 
-/// More variables are not collected: a graph can multiply them with every level.
+/// Maximum number of collected variables. A graph can multiply them with every level.
 const MAX_VARIABLES: usize = 20_000;
 
-/// A template and everything that it uses, as far as the names are written down.
+/// A template and everything that it uses by literal names.
 #[derive(Debug, Default)]
 pub struct Graph {
-    /// The analysis of each template, the first one first, the others in the order they are met. Names
-    /// are joined, as everywhere here; those in a use of a template are as they are written.
+    /// The analysis of each template in the order of discovery. The keys are joined names; uses of templates
+    /// contain the names as written.
     pub templates: Vec<(String, Arc<Analysis>)>,
-    /// The variables that come from outside all of the templates, by template and source order.
+    /// The variables that come from outside the graph, by template and source order.
     ///
-    /// The variables of a template that is included are followed to what they are where it is used.
+    /// Variables of an included template are traced to the data that they are in the including one.
     pub variables: Vec<GraphVariable>,
-    /// Uses of templates that do not exist; for a choice of several, when none does.
+    /// Uses of templates that do not exist. A list of alternatives is reported if none exists.
     pub missing: Vec<GraphUse>,
-    /// Uses whose template the run decides: what they read is not here.
+    /// Uses whose template is decided at run time. Their variables are not collected.
     pub dynamic: Vec<GraphUse>,
-    /// Circles of templates, each from one template to the last that leads back to it.
+    /// Cycles of templates, each from one template to the last that leads back to it.
     pub cycles: Vec<Vec<String>>,
-    /// Templates that cannot be read or compiled, and why; also names of which it cannot be told what
-    /// they mean, as they are written.
+    /// Templates that cannot be read or compiled, with the error; and names that cannot be joined, as written.
     pub broken: Vec<(String, Error)>,
-    /// The joined names of all uses.
+    /// The joined names of all uses of templates.
     pub joined: JoinedNames,
 }
 
 impl Graph {
-    /// Whether messages can come out of the templates, see [`has_structure`]; what only the run loads
-    /// ([`Graph::dynamic`]) is not looked at.
+    /// Whether the templates can produce messages, see [`has_structure`]. Templates that are decided at run time
+    /// ([`Graph::dynamic`]) are not considered.
     #[must_use]
     pub fn has_structure(&self) -> bool {
         self.templates.iter().any(|(_, analysis)| has_structure(analysis))
@@ -52,16 +51,16 @@ impl Graph {
 /// A variable with the template that reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphVariable {
-    /// The template that reads it.
+    /// The name of the template that reads it.
     pub template: Arc<str>,
-    /// The variable, as seen from the first template.
+    /// The variable, as the first template names it.
     pub variable: VariableUse,
 }
 
-/// A use of a template with the template that it stands in.
+/// A use of a template with the template that contains it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphUse {
-    /// The template it stands in.
+    /// The template that contains the use.
     pub template: String,
     /// The use.
     pub used: TemplateUse,
@@ -69,11 +68,11 @@ pub struct GraphUse {
 
 /// Analyses `entry` and the templates that it uses by constant names, through `sources`.
 ///
-/// Takes at most the templates and steps that `limits` allow. A template that is broken is reported and
-/// does not stop the others.
+/// It takes at most the templates and steps that `limits` allow. An invalid template is reported and does
+/// not stop the analysis of the others.
 ///
 /// # Errors
-/// When `entry` does not exist (kind `not_found`), or a limit is reached.
+/// `entry` does not exist (kind `not_found`), or a limit is reached.
 pub fn analyze_graph(
     entry: &str,
     sources: &dyn Sources,
@@ -84,11 +83,11 @@ pub fn analyze_graph(
 }
 
 impl Cache {
-    /// As [`analyze_graph`], for templates that are rendered from this cache: those that it has are
-    /// neither compiled nor analysed again, and those that it lacks are added.
+    /// Like [`analyze_graph`], for templates that are rendered from this cache. Cached templates are neither
+    /// compiled nor analysed again, and missing ones are added.
     ///
     /// # Errors
-    /// As [`analyze_graph`].
+    /// Those of [`analyze_graph`].
     pub fn analyze_graph(
         &self,
         entry: &str,
@@ -106,7 +105,7 @@ struct Walk<'w> {
     limits: &'w Limits,
     cache: Option<&'w Cache>,
     budget: Budget,
-    /// What is known of each name; the number is that in the graph.
+    /// The result for each name. The number is the index in the graph.
     found: BTreeMap<Arc<str>, Found>,
     /// For each template of the graph, the joined names of its uses.
     links: Vec<Vec<Links>>,
@@ -119,7 +118,7 @@ type Links = Vec<Option<Arc<str>>>;
 enum Found {
     Missing,
     Broken,
-    /// Its number in the graph.
+    /// Its index in the graph.
     Loaded(usize),
 }
 
@@ -170,7 +169,7 @@ impl<'w> Walk<'w> {
         matches!(self.found.get(name), Some(Found::Loaded(_)))
     }
 
-    /// Finds and analyses one template, unless that was done.
+    /// Finds and analyses one template, unless it is loaded already.
     fn load(&mut self, name: &Arc<str>) -> Result<()> {
         self.budget.charge_steps(1)?;
         if self.found.contains_key(name) {
@@ -206,7 +205,7 @@ impl<'w> Walk<'w> {
         Ok(Some(template.analysis().clone()))
     }
 
-    /// Loads everything that is used by name.
+    /// Loads all templates that are used by name.
     fn load_all(&mut self) -> Result<()> {
         while let Some((from, analysis)) = self.graph.templates.get(self.links.len()) {
             let names = |used: &TemplateUse| used.names.clone();
@@ -224,7 +223,7 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// The joined names of one use in the template `from`; `known` are those of its other uses.
+    /// Joins the names of one use in the template `from`. `known` are the joined names of its other uses.
     fn join_all(
         &mut self,
         from: &str,
@@ -262,8 +261,8 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Collects the variables of `entry` and finds circles, depth first and with a stack of its own:
-    /// templates may hang on each other in a long line.
+    /// Collects the variables of `entry` and finds cycles, depth first. It uses an explicit stack, because a
+    /// chain of templates can be long.
     fn follow(&mut self, entry: &str) -> Result<()> {
         let mut done: HashMap<Arc<str>, Vec<GraphVariable>> = HashMap::new();
         let mut stack: Vec<Open> = self.open(entry).into_iter().collect();
@@ -279,7 +278,7 @@ impl<'w> Walk<'w> {
                 let circle = stack.iter().chain([&open]).skip(place).map(|open| open.name.to_string());
                 self.graph.cycles.push(circle.collect());
             } else if let Some(inner) = self.open(&name) {
-                // Once more when it is known.
+                // Visited again after the used template.
                 open.next.1 -= 1;
                 stack.push(open);
                 stack.push(inner);
@@ -325,7 +324,7 @@ impl<'w> Walk<'w> {
         }
     }
 
-    /// Adds the variables of a used template, as they are called in the one that uses it.
+    /// Adds the variables of a used template under their names in the using one.
     fn add(&self, open: &mut Open, used: usize, variables: &[GraphVariable]) -> Result<()> {
         let analysis = &self.graph.templates[open.number].1;
         let used = &analysis.templates[used];
@@ -339,12 +338,12 @@ impl<'w> Walk<'w> {
         Ok(())
     }
 
-    /// Lists what is missing and what only the run knows.
+    /// Reports missing templates and those that are decided at run time.
     fn report(&mut self) {
         for ((name, analysis), links) in self.graph.templates.iter().zip(&self.links) {
             for (used, links) in analysis.templates.iter().zip(links) {
                 let listed = || GraphUse { template: name.clone(), used: used.clone() };
-                // What cannot be joined is reported as that.
+                // Names that cannot be joined are reported elsewhere.
                 let exists = |link: &Option<Arc<str>>| match link {
                     Some(name) => !matches!(self.found.get(name), Some(Found::Missing) | None),
                     None => true,

@@ -1,4 +1,4 @@
-//! One pass over a template, under the limits of its render.
+//! One pass over a template.
 
 use hinagata_value::{
     Budget, Calls, ErrorKind, Heap, Off, Output, Provenance, Result, Segments, Variables, Written,
@@ -9,11 +9,11 @@ use crate::{
     Meter, Pool, SourceMap, Template, Used, library::Library, session::Session, structure::refuse_roles,
 };
 
-/// A pass that came to its end.
+/// A completed pass.
 pub(super) struct FinishedPass<P, M> {
     written: Written<P>,
     seen: M,
-    /// What it used, its time left out; nothing without a meter.
+    /// Its use of the budget without time. Empty without a meter.
     used: Used,
 }
 
@@ -32,7 +32,7 @@ impl Render<'_> {
         self.one_pass(template, variables, calls, None, SourceMap::from_library)
     }
 
-    /// The result of the last pass of a render, which is counted now.
+    /// Adds the last pass of a render to the meter and returns its result.
     pub(super) fn finish_pass<P, M>(&self, ran: FinishedPass<P, M>) -> (Written<P>, M) {
         if let Some(meter) = self.meter {
             meter.add_used(ran.used);
@@ -45,7 +45,7 @@ impl Render<'_> {
         Traced { written, map }
     }
 
-    /// One pass over the template; `look` may look at the templates that it used.
+    /// Runs one pass over the template. `look` gets the templates that it used.
     pub(super) fn one_pass<P: Provenance, M>(
         &self,
         template: &Template,
@@ -76,7 +76,7 @@ impl Render<'_> {
         Ok(FinishedPass { written, seen, used })
     }
 
-    /// The budget of a pass: what is left when so much was used `before`.
+    /// The budget of a pass after `before` was used.
     fn pass_budget(&self, before: Used) -> Budget {
         let budget = match self.meter {
             None => Budget::new(self.limits.clone()),
@@ -104,8 +104,8 @@ impl Render<'_> {
         out.with_spent(before.output)
     }
 
-    /// What a pass used, to be counted if it was the last one. Counts what it used in any case: its time,
-    /// and the work of one that failed, which is not done again.
+    /// The use of a pass, which the caller counts if it is the last one. Time, and the work of a failed pass,
+    /// are counted here in any case.
     fn count_pass<P>(
         &self,
         result: &Result<()>,
@@ -129,7 +129,7 @@ impl Render<'_> {
         }
     }
 
-    /// A buffer that leaves most of the byte budget to the template.
+    /// A buffer of the pool that leaves most of the byte budget to the template.
     fn buffer(&self, pool: &Pool) -> String {
         let buffer = pool.take_buffer();
         if buffer.capacity() <= self.limits.bytes / 8 {
