@@ -85,7 +85,10 @@ fn a_workspace_path_that_leads_nowhere_is_told() {
         assert!(ran.stderr.contains("/nope` is not a directory"), "{ran:?}");
     }
     let ran = home.run(&["render", "where", "--context", "workspace_path:=5"]);
-    assert!(ran.code == 2 && ran.stderr.contains("`workspace_path` of a context is a text"), "{ran:?}");
+    assert!(
+        ran.code == 2 && ran.stderr.contains("`workspace_path` of the context must be a string"),
+        "{ran:?}"
+    );
 }
 
 #[test]

@@ -10,6 +10,7 @@ use hinagata_context::{
     ContextOptions, Encoding, Frame, Resource, ResourceKind, Rules, TemplateFile, TemplateOptions, Tokens,
     leads_out,
 };
+use hinagata_value::ValueType;
 
 /// Reads the options of a context.
 pub(crate) fn read_context(
@@ -76,8 +77,10 @@ fn read_priorities(section: &Section<'_>, shape: &mut Shape) -> Vec<(String, f64
     for (pattern, value) in section.variables("priorities", shape) {
         match value.as_f64() {
             Some(priority) => priorities.push((pattern, priority)),
-            None => shape
-                .add_problem(format!("{}.{pattern}", section.field_path("priorities")), "must be a number"),
+            None => shape.add_problem(
+                format!("{}.{pattern}", section.field_path("priorities")),
+                format!("must be {}", ValueType::Number.noun()),
+            ),
         }
     }
     priorities

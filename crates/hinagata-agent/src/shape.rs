@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 
 use hinagata::{Diagnostic, Error, Place, Reason, settings::snake_case};
-use hinagata_value::near_names;
+use hinagata_value::{ValueType, near_names};
 use serde_json::{Map, Value};
 
 /// The problems of a configuration.
@@ -85,7 +85,7 @@ impl<'s> Section<'s> {
             None | Some(Value::Null) => None,
             Some(Value::Object(entries)) => Some(entries),
             Some(other) => {
-                shape.add_problem(path.clone(), format!("must be an object, not {}", describe_type(other)));
+                shape.add_problem(path.clone(), type_message(ValueType::Object, other));
                 None
             }
         };
@@ -141,10 +141,7 @@ impl<'s> Section<'s> {
                 items.iter().enumerate().map(section).collect()
             }
             Some(other) => {
-                shape.add_problem(
-                    self.field_path(key),
-                    format!("must be a list, not {}", describe_type(other)),
-                );
+                shape.add_problem(self.field_path(key), type_message(ValueType::List, other));
                 Vec::new()
             }
         }
@@ -154,10 +151,7 @@ impl<'s> Section<'s> {
         match self.get(key)? {
             Value::String(text) => Some(text.clone()),
             other => {
-                shape.add_problem(
-                    self.field_path(key),
-                    format!("must be a string, not {}", describe_type(other)),
-                );
+                shape.add_problem(self.field_path(key), type_message(ValueType::String, other));
                 None
             }
         }
@@ -200,7 +194,7 @@ impl<'s> Section<'s> {
         if count.is_none() {
             shape.add_problem(
                 self.field_path(key),
-                format!("must be an integer, not {}", describe_value(value)),
+                format!("must be {}, not {}", ValueType::Integer.noun(), describe_value(value)),
             );
         }
         count
@@ -224,10 +218,7 @@ impl<'s> Section<'s> {
             None => Map::new(),
             Some(Value::Object(entries)) => entries.clone(),
             Some(other) => {
-                shape.add_problem(
-                    self.field_path(key),
-                    format!("must be an object, not {}", describe_type(other)),
-                );
+                shape.add_problem(self.field_path(key), type_message(ValueType::Object, other));
                 Map::new()
             }
         }
@@ -251,21 +242,13 @@ pub(crate) fn camel_case(key: &str) -> String {
     camel
 }
 
-/// The type of a value, with its article.
-fn describe_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
-    }
+fn type_message(expected: ValueType, found: &Value) -> String {
+    format!("must be {}, not {}", expected.noun(), ValueType::of_value(found).noun())
 }
 
 fn describe_value(value: &Value) -> String {
     match value {
         Value::Number(_) | Value::Bool(_) => format!("`{value}`"),
-        other => describe_type(other).to_owned(),
+        other => ValueType::of_value(other).noun().to_owned(),
     }
 }

@@ -77,7 +77,7 @@ impl Resolutions {
         };
         let at = |node: &Node| Place::at_line(file, text, node.at.line, node.at.column);
         if node.as_map().is_none() {
-            let message = format!("resolutions are a map by prompt id, not {}", node.kind());
+            let message = format!("resolutions are an object by prompt id, not {}", node.kind());
             return whole(Error::definition(Reason::Type, message).at(at(&node)));
         }
         let mut all = Self::default();
@@ -203,7 +203,7 @@ fn read_for_change(writer: &Writer) -> Result<Map<String, Value>> {
     let node = json::parse(FILE, &text)?;
     match node.to_value() {
         Value::Object(all) => Ok(all),
-        _ => Err(Error::definition(Reason::Type, format!("{FILE} holds {}, not a map", node.kind()))
+        _ => Err(Error::definition(Reason::Type, format!("{FILE} holds {}, not an object", node.kind()))
             .with_hint("correct or remove it, then decide again")),
     }
 }

@@ -43,7 +43,7 @@ impl Vocabulary {
         let Some(map) = node.as_map() else {
             let error = Error::definition(
                 Reason::Type,
-                format!("a vocabulary is a map of lists, not {}", node.kind()),
+                format!("a vocabulary is an object of lists, not {}", node.kind()),
             )
             .with_hint("write {\"prompt.name\": [\"prompt.alias\"]}")
             .at(Place::at_line(file, text, node.at.line, node.at.column));

@@ -8,7 +8,7 @@ use std::{
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use hinagata::{Context, Engine, Rendered, Request, Validation, definition::UndefinedMode, from_text};
-use hinagata_value::near_names;
+use hinagata_value::{ValueType, near_names};
 use serde_json::{Map, Value as Json};
 
 use crate::{
@@ -108,13 +108,13 @@ impl CallArguments {
 fn check_context(context: &Map<String, Json>) -> Result<(), Failure> {
     for (name, value) in context {
         let (fits, wanted) = match OBJECTS.contains(&name.as_str()) {
-            true => (value.is_object(), "an object"),
+            true => (value.is_object(), ValueType::Object),
             // An id may be a number as well.
-            false => (value.is_string() || name == "session_id" && value.is_number(), "a text"),
+            false => (value.is_string() || name == "session_id" && value.is_number(), ValueType::String),
         };
         if !fits {
-            return Err(Failure::usage(format!("`{name}` of a context is {wanted}"))
-                .with_hint(format!("`--context {name}…` gives {}", variables::describe_kind(value))));
+            return Err(Failure::usage(format!("`{name}` of the context must be {}", wanted.noun()))
+                .with_hint(format!("`--context {name}…` gives {}", ValueType::of_value(value).noun())));
         }
     }
     Ok(())

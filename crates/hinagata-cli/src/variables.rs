@@ -13,11 +13,12 @@
 use std::path::{Path, PathBuf};
 
 use hinagata::definition::yaml_value;
-use hinagata_value::Place;
+use hinagata_value::{Place, ValueType};
 use serde_json::{Map, Value as Json};
 
 use crate::{
     failure::{Failure, template_place},
+    hints::hint_text,
     input::Inputs,
 };
 
@@ -76,8 +77,11 @@ fn read_file(file: &Path, inputs: &Inputs) -> Result<Map<String, Json>, Failure>
     let argument = format!("--vars {}", file.display());
     match data_file(file, &argument, inputs)? {
         Json::Object(variables) => Ok(variables),
-        other => Err(Failure::usage(format!("`{argument}` holds {}, not an object", describe_kind(&other)))
-            .with_hint("write the variables as {\"name\": value, …}")),
+        other => Err(Failure::usage(format!(
+            "`{argument}` holds {}, not an object",
+            ValueType::of_value(&other).noun()
+        ))
+        .with_hint("write the variables as {\"name\": value, …}")),
     }
 }
 
@@ -189,7 +193,7 @@ fn yaml_file_error(error: &hinagata::Error) -> Failure {
     if let Some(place) = error.place() {
         failure = failure.at_place(template_place(place));
     }
-    error.hint().into_iter().fold(failure, Failure::with_hint)
+    error.hint().map(hint_text).into_iter().fold(failure, Failure::with_hint)
 }
 
 fn json_file_error(file: &Path, text: &str, error: &serde_json::Error) -> Failure {
@@ -246,7 +250,7 @@ impl Variables {
             match here {
                 Json::Object(inner) => values = inner,
                 other => {
-                    let what = describe_kind(other);
+                    let what = ValueType::of_value(other).noun();
                     let place = assignment.path[..=depth].join(".");
                     return Err(self.object_error(argument, &place, what));
                 }
@@ -268,17 +272,6 @@ impl Variables {
 /// Whether the variable at `path` is a part of the one at `outer`.
 fn is_inside(path: &str, outer: &str) -> bool {
     path.strip_prefix(outer).is_some_and(|rest| rest.starts_with('.'))
-}
-
-pub(crate) fn describe_kind(value: &Json) -> &'static str {
-    match value {
-        Json::Null => "null",
-        Json::Bool(_) => "a truth value",
-        Json::Number(_) => "a number",
-        Json::String(_) => "a text",
-        Json::Array(_) => "a list",
-        Json::Object(_) => "an object",
-    }
 }
 
 #[cfg(test)]
@@ -340,10 +333,10 @@ mod tests {
             (&["a=@"], "`a=@` has no file name after the `@`"),
             (&["n:=three"], "the value of `n:=three` is not valid JSON"),
             (&["n:="], "the value of `n:=` is not valid JSON: EOF while parsing a value"),
-            (&["a=1", "a.b=2"], "`a.b=2` needs an object at `a`, but `a=1` put a text there"),
+            (&["a=1", "a.b=2"], "`a.b=2` needs an object at `a`, but `a=1` put a string there"),
             (
                 &["a:={\"b\": 1}", "a.b.c=2"],
-                "`a.b.c=2` needs an object at `a.b`, but `a:={\"b\": 1}` put a number there",
+                "`a.b.c=2` needs an object at `a.b`, but `a:={\"b\": 1}` put an integer there",
             ),
             (&["a.b=2", "a=1"], "`a=1` would overwrite `a.b=2`"),
         ];

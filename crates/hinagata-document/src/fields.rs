@@ -1,8 +1,9 @@
 //! Reads the fields of documents and collects all problems, so that an author sees them at once.
 
+use hinagata_value::ValueType;
 use serde_json::{Value, json};
 
-use crate::{Data, Error, Node, Place, Reason};
+use crate::{Data, Error, Hint, Node, Place, Reason};
 
 /// Maximum number of problems in one error.
 const MAX_PROBLEMS: usize = 50;
@@ -21,7 +22,7 @@ pub struct Fields<'a> {
 struct Problem {
     field: String,
     message: String,
-    hint: Option<String>,
+    hint: Option<Hint>,
     near: Vec<String>,
     place: Place,
 }
@@ -43,6 +44,10 @@ impl Problem {
 /// The first 60 characters of an untrusted name, for messages.
 pub fn truncate_for_display(name: &str) -> String {
     name.chars().take(60).collect()
+}
+
+fn type_message(field: &str, node: &Node, expected: ValueType) -> String {
+    format!("`{field}` must be {}, not {}", expected.noun(), node.kind())
 }
 
 impl<'a> Fields<'a> {
@@ -67,8 +72,14 @@ impl<'a> Fields<'a> {
     }
 
     /// Adds a problem of a field, with a hint.
-    pub fn problem_with_hint(&mut self, field: &str, node: &Node, message: impl Into<String>, hint: &str) {
-        self.push(field, node, message.into(), Some(hint.to_owned()), Vec::new());
+    pub fn problem_with_hint(
+        &mut self,
+        field: &str,
+        node: &Node,
+        message: impl Into<String>,
+        hint: impl Into<Hint>,
+    ) {
+        self.push(field, node, message.into(), Some(hint.into()), Vec::new());
     }
 
     /// Adds a problem for an unknown key.
@@ -81,7 +92,7 @@ impl<'a> Fields<'a> {
             field => format!("unknown key `{display_name}` in `{field}`"),
         };
         let place = self.place_of_key(key, node);
-        self.push_at(&format!("{field}.{key}"), place, message, hint, near);
+        self.push_at(&format!("{field}.{key}"), place, message, hint.map(Hint::from), near);
     }
 
     /// Adds a problem for an unknown class of variables.
@@ -89,7 +100,7 @@ impl<'a> Fields<'a> {
         let near = hinagata_value::near_names(name, known.iter().copied());
         let hint = format!("use {}", known.join(", "));
         let message = format!("unknown class of variables `{}`", truncate_for_display(name));
-        self.push_at(field, self.place_of_key(name, node), message, Some(hint), near);
+        self.push_at(field, self.place_of_key(name, node), message, Some(hint.into()), near);
     }
 
     /// Adds a warning about a name that has no effect; `message` says why.
@@ -102,7 +113,7 @@ impl<'a> Fields<'a> {
     ) {
         let near = hinagata_value::near_names(name, known.iter().copied());
         let hint = format!("use {}", known.join(", "));
-        self.warn(field, node, name, message, Some(hint), near);
+        self.warn(field, node, name, message, Some(hint.into()), near);
     }
 
     /// Adds a warning about an extra key if it is probably a typo of a known one.
@@ -120,7 +131,7 @@ impl<'a> Fields<'a> {
         node: &Node,
         name: &str,
         message: &str,
-        hint: Option<String>,
+        hint: Option<Hint>,
         near: Vec<String>,
     ) {
         if self.warnings.len() < MAX_PROBLEMS {
@@ -155,7 +166,7 @@ impl<'a> Fields<'a> {
             None => format!("use one of {}, or declare it under `custom_sections`", known.join(", ")),
         };
         let (field, message) = (format!("sections.{name}"), format!("unknown section `{display_name}`"));
-        self.push_at(&field, self.place_of_key(name, node), message, Some(hint), near);
+        self.push_at(&field, self.place_of_key(name, node), message, Some(hint.into()), near);
     }
 
     /// The place of the key of `node`, which is before the value on its line or on a line above.
@@ -202,25 +213,18 @@ impl<'a> Fields<'a> {
         self.push_at(field, place, message, None, Vec::new());
     }
 
-    fn push(&mut self, field: &str, node: &Node, message: String, hint: Option<String>, near: Vec<String>) {
+    fn push(&mut self, field: &str, node: &Node, message: String, hint: Option<Hint>, near: Vec<String>) {
         self.push_at(field, self.place(node), message, hint, near);
     }
 
-    fn push_at(
-        &mut self,
-        field: &str,
-        place: Place,
-        message: String,
-        hint: Option<String>,
-        near: Vec<String>,
-    ) {
+    fn push_at(&mut self, field: &str, place: Place, message: String, hint: Option<Hint>, near: Vec<String>) {
         if self.problems.len() < MAX_PROBLEMS {
             self.problems.push(Problem { field: field.to_owned(), message, hint, near, place });
         }
     }
 
-    fn wrong_type(&mut self, field: &str, node: &Node, expected: &str) {
-        self.problem(field, node, format!("`{field}` must be {expected}, not {}", node.kind()));
+    fn wrong_type(&mut self, field: &str, node: &Node, expected: ValueType) {
+        self.problem(field, node, type_message(field, node, expected));
     }
 
     /// The string of a field; anything else is a problem.
@@ -228,12 +232,12 @@ impl<'a> Fields<'a> {
         match &node.data {
             Data::String(text) => Some(text.clone()),
             Data::Number(_) | Data::Bool(_) => {
-                let message = format!("`{field}` must be a string, not {}", node.kind());
+                let message = type_message(field, node, ValueType::String);
                 self.problem_with_hint(field, node, message, "put it in quotes");
                 None
             }
             _ => {
-                self.wrong_type(field, node, "a string");
+                self.wrong_type(field, node, ValueType::String);
                 None
             }
         }
@@ -260,7 +264,7 @@ impl<'a> Fields<'a> {
     pub fn map<'n>(&mut self, field: &str, node: &'n Node) -> &'n [(String, Node)] {
         node.as_map().unwrap_or_else(|| {
             if !node.is_null() {
-                self.wrong_type(field, node, "a map");
+                self.wrong_type(field, node, ValueType::Object);
             }
             &[]
         })
@@ -270,7 +274,7 @@ impl<'a> Fields<'a> {
     pub fn list<'n>(&mut self, field: &str, node: &'n Node) -> &'n [Node] {
         node.as_list().unwrap_or_else(|| {
             if !node.is_null() {
-                self.wrong_type(field, node, "a list");
+                self.wrong_type(field, node, ValueType::List);
             }
             &[]
         })
@@ -303,7 +307,7 @@ impl<'a> Fields<'a> {
             let near = hinagata_value::near_names(&word, names.iter().copied());
             let display_name = truncate_for_display(&word);
             let hint = format!("use one of {}", names.join(", "));
-            self.push(field, node, format!("`{field}` cannot be `{display_name}`"), Some(hint), near);
+            self.push(field, node, format!("`{field}` cannot be `{display_name}`"), Some(hint.into()), near);
         }
         found
     }
@@ -332,7 +336,7 @@ impl<'a> Fields<'a> {
             .with_near(first.near.clone())
             .at(first.place.clone());
         if let Some(hint) = &first.hint {
-            error = error.with_hint(hint.clone());
+            error = error.with_hint(hint);
         }
         Err(error)
     }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use hinagata_value::ValueType;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 
@@ -88,7 +89,7 @@ impl<'de> Deserialize<'de> for Entries<'de> {
             type Value = Entries<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
+                f.write_str(ValueType::Object.noun())
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {

@@ -1,5 +1,6 @@
 //! Data with places: the common form of YAML, JSON, TOML and Python literals.
 
+use hinagata_value::ValueType;
 use serde_json::{Map, Number, Value};
 
 use crate::place::LineColumn;
@@ -72,13 +73,19 @@ impl Node {
 
     /// The name of its type with an article, for messages.
     pub fn kind(&self) -> &'static str {
+        self.value_type().noun()
+    }
+
+    /// Its type.
+    pub fn value_type(&self) -> ValueType {
         match &self.data {
-            Data::Null => "null",
-            Data::Bool(_) => "a boolean",
-            Data::Number(_) => "a number",
-            Data::String(_) => "a string",
-            Data::List(_) => "a list",
-            Data::Map(_) => "a map",
+            Data::Null => ValueType::Null,
+            Data::Bool(_) => ValueType::Boolean,
+            Data::Number(number) if number.is_f64() => ValueType::Number,
+            Data::Number(_) => ValueType::Integer,
+            Data::String(_) => ValueType::String,
+            Data::List(_) => ValueType::List,
+            Data::Map(_) => ValueType::Object,
         }
     }
 

@@ -2,7 +2,9 @@
 
 use serde_json::Value as Json;
 
-/// The type of a value.
+/// The type of a value, and the only place that says how messages name it.
+///
+/// `hinagata-module` uses no other crate of the project, so it has its own names of types.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ValueType {
     /// A string.

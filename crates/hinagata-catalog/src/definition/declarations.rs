@@ -44,7 +44,7 @@ pub(crate) fn read_parameters(fields: &mut Fields<'_>, field: &str, node: &Node)
             fields.problem(
                 field,
                 node,
-                format!("`{field}` must be a list or a map of variables, not {}", node.kind()),
+                format!("`{field}` must be a list or an object of variables, not {}", node.kind()),
             );
             Vec::new()
         }
@@ -123,7 +123,7 @@ fn list(
             fields.problem(
                 &path,
                 item,
-                format!("`{path}` must be a map with a `name`, not {}", describe(item)),
+                format!("`{path}` must be an object with a `name`, not {}", describe(item)),
             );
             continue;
         };
@@ -145,7 +145,7 @@ fn warn_of_unknown_fields(fields: &mut Fields<'_>, path: &str, node: &Node) {
 }
 
 fn describe(node: &Node) -> &'static str {
-    if node.as_map().is_some() { "a map without one" } else { node.kind() }
+    if node.as_map().is_some() { "an object without one" } else { node.kind() }
 }
 
 fn schema(fields: &mut Fields<'_>, field: &str, node: &Node, _entries: &[(String, Node)]) -> Vec<Parameter> {

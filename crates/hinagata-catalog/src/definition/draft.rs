@@ -84,7 +84,11 @@ const KEYS: [&str; 29] = [
 pub(super) fn read_draft(fields: &mut Fields<'_>, node: &Node) -> Draft {
     let mut draft = Draft::default();
     if node.as_map().is_none() {
-        fields.problem("(document)", node, format!("a prompt is described by a map, not {}", node.kind()));
+        fields.problem(
+            "(document)",
+            node,
+            format!("a prompt is described by an object, not {}", node.kind()),
+        );
         return draft;
     }
     for (key, value) in node.as_map().unwrap_or_default() {

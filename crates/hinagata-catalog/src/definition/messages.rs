@@ -43,7 +43,12 @@ fn message(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<DraftMe
     let path = format!("messages[{index}]");
     if node.as_map().is_none() {
         let hint = "write `{role: user, content: \"...\"}`";
-        fields.problem_with_hint(&path, node, format!("`{path}` must be a map, not {}", node.kind()), hint);
+        fields.problem_with_hint(
+            &path,
+            node,
+            format!("`{path}` must be an object, not {}", node.kind()),
+            hint,
+        );
         return None;
     }
     let mut draft = DraftMessage { role: text(fields, node, "user"), parts: Vec::new(), unknown: Map::new() };
@@ -86,7 +91,7 @@ fn content(fields: &mut Fields<'_>, field: &str, node: &Node) -> Vec<DraftPart> 
         fields.problem(
             field,
             node,
-            format!("`{field}` must be a text or a list of parts, not {}", node.kind()),
+            format!("`{field}` must be a string or a list of parts, not {}", node.kind()),
         );
         return Vec::new();
     }
@@ -106,7 +111,7 @@ fn part(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<DraftPart> 
         fields.problem(
             field,
             node,
-            format!("`{field}` must be a text or a map with a `type`, not {}", node.kind()),
+            format!("`{field}` must be a string or an object with a `type`, not {}", node.kind()),
         );
         return None;
     };

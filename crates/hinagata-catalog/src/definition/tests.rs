@@ -236,7 +236,7 @@ fn wrong_fields_are_told_all_at_once() {
         ]
     );
     assert_eq!(error.message(), "`version` must be a string, not a number, and 7 more problems");
-    assert_eq!(error.hint(), Some("put it in quotes"));
+    assert_eq!(error.hint(), Some(&"put it in quotes".into()));
     assert_eq!(error.place().map(ToString::to_string).as_deref(), Some("prompts/A-Prompt/prompt.yaml:1:10"));
     assert_eq!(problems[5]["line"], 8);
 }
@@ -263,7 +263,7 @@ fn broken_definitions_say_why() {
         ),
         (&[("prompt.yaml", "messages: [{role: usr, content: a}]\n")], "fields", "cannot be `usr`"),
         (&[("prompt.yaml", "messages: []\n")], "fields", "has no message"),
-        (&[("prompt.yaml", "- a\n")], "fields", "described by a map, not a list"),
+        (&[("prompt.yaml", "- a\n")], "fields", "described by an object, not a list"),
         (&[("prompt.json", "{\"prompt\": \"x\",}")], "syntax", "not valid JSON"),
         (
             &[("template.md", "---\nmessages: [{role: user, content: a}]\n---\nand a text\n")],
@@ -273,7 +273,7 @@ fn broken_definitions_say_why() {
     ];
     for (files, reason, sentence) in cases {
         let error = failure(files);
-        assert_eq!(error.reason(), Some(reason), "{error:?}");
+        assert_eq!(error.reason().map(Reason::as_str), Some(reason), "{error:?}");
         assert!(error.message().contains(sentence), "{error:?}");
         assert_eq!(error.details()["prompt_id"], "a_prompt");
     }

@@ -129,7 +129,7 @@ impl Manifest {
         let Some(entries) = node.as_map() else {
             return Err(Error::definition(
                 Reason::Type,
-                format!("pack.json holds a map, not {}", node.kind()),
+                format!("pack.json holds an object, not {}", node.kind()),
             )
             .at(fields.place(&node)));
         };

@@ -36,10 +36,7 @@ impl<'a> Extension<'a> {
             Error::definition(Reason::Extension, message.to_owned()).with_hint(hint.to_owned())
         };
         if !document.is_object() {
-            return Err(invalid(
-                "an extension is a map",
-                "`hina store set extensions` checks what it writes",
-            ));
+            return Err(invalid("an extension is an object", "write an object with `name` and its prompts"));
         }
         let name = document.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {

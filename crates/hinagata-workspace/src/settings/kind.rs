@@ -1,7 +1,7 @@
 //! What a setting can hold: how it is read from a file or a word, and how it is shown.
 
 use hinagata_document::{Data, Node, toml};
-use hinagata_value::near_names;
+use hinagata_value::{ValueType, near_names};
 use serde_json::{Number, Value};
 
 use super::amount::{
@@ -52,7 +52,7 @@ impl Kind {
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
-            Self::Text => "a string",
+            Self::Text => ValueType::String.noun(),
             Self::Word(_) => "a word",
             Self::Flag => "true or false",
             Self::Texts => "a list of strings",
@@ -205,8 +205,11 @@ mod tests {
         assert_eq!(message(Kind::Time, json!(0)), "must be a time, not `0`");
         assert_eq!(message(Kind::Flag, json!("yes")), "must be true or false, not `yes`");
         assert_eq!(message(Kind::Text, json!("")), "must not be empty");
-        assert_eq!(message(Kind::Text, json!(5)), "must be a string, not a number");
-        assert_eq!(message(Kind::Texts, json!(["a", 5])), "must be a list of strings, but contains a number");
+        assert_eq!(message(Kind::Text, json!(5)), "must be a string, not an integer");
+        assert_eq!(
+            message(Kind::Texts, json!(["a", 5])),
+            "must be a list of strings, but contains an integer"
+        );
         let word = WORD.parse_text("of").expect_err("is no word");
         assert_eq!(
             (word.near, word.hint),

@@ -1,4 +1,4 @@
-use hinagata_document::{Code, Reason};
+use hinagata_document::{Code, Hint, Reason};
 use serde_json::json;
 
 use super::*;
@@ -86,7 +86,10 @@ fn an_untrusted_workspace_sets_nothing_privileged() {
     assert_eq!(settings.diagnostics().len(), 4, "{:?}", messages(&settings));
     let first = &settings.diagnostics()[0].error;
     assert_eq!(first.reason(), Some(Reason::Untrusted));
-    assert!(first.hint().is_some_and(|hint| hint.contains("hina trust")) && first.place().is_some());
+    assert!(
+        first.hint().is_some_and(|hint| *hint == Hint::TrustWorkspace.then("or set it in your own settings"))
+            && first.place().is_some()
+    );
 
     let settings = trusted(&workspace(text));
     assert_eq!((settings.text("hooks.sandbox"), settings.text("compat")), (Some("off"), Some("eddie")));
@@ -226,8 +229,8 @@ fn all_problems_are_reported_at_once() {
         messages,
         [
             "`limits.bytes` must be a number of bytes, not a boolean",
-            "`render` must be a section, not a number",
-            "`hooks.allowed_hosts` must be a list of strings, but contains a number",
+            "`render` must be a section, not an integer",
+            "`hooks.allowed_hosts` must be a list of strings, but contains an integer",
             "`hooks.sandbox` cannot be `of`",
             "`limits.steps` must be a whole number, not `many` (HINAGATA_LIMITS_STEPS)",
             "`limits.calls` must be a whole number, not `-1` (--set)",

@@ -342,7 +342,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
             None,
         ),
         ("sections:\n  cue: [{text: a, else: b}]\n", 2, "`else` needs `if`", None),
-        ("sections:\n  cue: [[a]]\n", 2, "must be a text or a map", None),
+        ("sections:\n  cue: [[a]]\n", 2, "must be a string or an object", None),
         ("description: x\n", 1, "the module has no `sections`", None),
     ];
     for (text, line, message, near) in cases {

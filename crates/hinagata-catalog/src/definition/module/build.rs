@@ -5,6 +5,7 @@ use hinagata_module::{
     Attachment, Chunk, Content, Element, Elements, JsonElement, Material, Message, Role, Said, Text, Texts,
     ToolValue, Yielded,
 };
+use hinagata_value::ValueType;
 use serde_json::{Map, Value, json};
 
 use super::spec::{
@@ -120,7 +121,7 @@ fn plain(value: &Value, path: &PathUse) -> Result<Text> {
         }
         Value::Bool(value) => Ok(Text::from(if *value { "true" } else { "false" })),
         Value::Null => Ok(Text::default()),
-        Value::Array(_) | Value::Object(_) => Err(type_error(path, "a text", value)),
+        Value::Array(_) | Value::Object(_) => Err(type_error(path, ValueType::String.noun(), value)),
     }
 }
 
@@ -337,14 +338,7 @@ fn tool_calls(path: Option<&PathUse>, values: &mut dyn Values) -> Result<Vec<hin
 }
 
 fn type_error(path: &PathUse, wanted: &str, value: &Value) -> Error {
-    let found = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a text",
-        Value::Array(_) => "a list",
-        Value::Object(_) => "a map",
-    };
+    let found = ValueType::of_value(value).noun();
     Error::new(Code::RenderRuntime, format!("`{}` must be {wanted} here, not {found}", path.path))
         .with_reason(Reason::Runtime)
         .with("path", path.path.as_str())
@@ -353,7 +347,7 @@ fn type_error(path: &PathUse, wanted: &str, value: &Value) -> Error {
 
 /// The error of a value that should be a list and is none.
 pub(crate) fn list_expected(path: &PathUse, value: &Value) -> Error {
-    type_error(path, "a list", value)
+    type_error(path, ValueType::List.noun(), value)
 }
 
 /// The error of a value that should be a whole number and is none.

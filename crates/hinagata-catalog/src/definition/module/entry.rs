@@ -82,8 +82,8 @@ impl Reader<'_, '_> {
             if matches!(node.data, Data::String(_) | Data::Number(_)) {
                 return Some("text");
             }
-            let message = format!("`{field}` must be a text or a map, not {}", node.kind());
-            let hint = format!("write a text, or a map with one of {}", KINDS.join(", "));
+            let message = format!("`{field}` must be a string or an object, not {}", node.kind());
+            let hint = format!("write a string, or an object with one of {}", KINDS.join(", "));
             self.fields.problem_with_hint(field, node, message, &hint);
             return None;
         };
@@ -428,7 +428,10 @@ impl Reader<'_, '_> {
     fn fixed(&mut self, field: &str, node: &Node, spec: &DynamicSpec) -> Option<Entry<EvaluatedEntries>> {
         let mut all = Elements::new();
         if let Err(error) = build::build_elements(&spec.body, &mut NoValues, &mut all) {
-            self.fields.problem_with_hint(field, node, error.message(), error.hint().unwrap_or_default());
+            match error.hint() {
+                Some(hint) => self.fields.problem_with_hint(field, node, error.message(), hint),
+                None => self.fields.problem(field, node, error.message()),
+            }
             return None;
         }
         all.pop().map(|yielded| match yielded {
@@ -444,7 +447,7 @@ impl Reader<'_, '_> {
         {
             let place = node.get("json").unwrap_or(node);
             let message = format!("`{field}.json` is text that is no JSON: {error}");
-            self.fields.problem_with_hint(field, place, message, "correct it, or write it as a map");
+            self.fields.problem_with_hint(field, place, message, "correct it, or write it as an object");
         }
     }
 }

@@ -35,7 +35,8 @@ impl<'r, 'f> Reader<'r, 'f> {
         known: &[&str],
     ) -> Option<&'n [(String, Node)]> {
         let Some(entries) = node.as_map() else {
-            let (keys, message) = (known.join(", "), format!("`{field}` must be a map, not {}", node.kind()));
+            let (keys, message) =
+                (known.join(", "), format!("`{field}` must be an object, not {}", node.kind()));
             self.fields.problem_with_hint(field, node, message, &format!("write it with {keys}"));
             return None;
         };

@@ -87,7 +87,7 @@ pub(super) fn read_module_file(
         module: PromptModule::new(),
     };
     let Some(entries) = node.as_map() else {
-        let message = format!("a module is a map, not {}", node.kind());
+        let message = format!("a module is an object, not {}", node.kind());
         fields.problem_with_hint("(document)", node, message, "start it with `sections:`");
         return fields.finish().map(|()| found);
     };
