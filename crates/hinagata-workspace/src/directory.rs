@@ -1,5 +1,5 @@
-//! Reading files beneath a directory: whatever names and links say, nothing outside of it is reached,
-//! and nothing that is no regular file is waited for.
+//! Reads files beneath a directory. Names and links cannot reach a file outside of it, and opening a pipe or a device
+//! does not block.
 
 use std::{
     fs::{self, File},
@@ -20,19 +20,20 @@ pub struct Directory {
     handle: std::os::fd::OwnedFd,
 }
 
-/// What tells two states of a file apart without reading it.
+/// Metadata that distinguishes two states of a file without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     size: u64,
-    /// Nanoseconds since 1970, as the next one.
+    /// The modification time in nanoseconds since 1970.
     mtime: Option<i64>,
-    /// When anything about the file changed, which nobody can set; where there is no such time, when it was made.
+    /// The time of the last change of the file or its metadata, which no program can set; where the system has none,
+    /// the time of creation.
     ctime: Option<i64>,
     inode: u64,
 }
 
 impl Stamp {
-    /// What the system says about a file.
+    /// The stamp of a file with this metadata.
     #[cfg(unix)]
     #[must_use]
     pub fn from_metadata(metadata: &fs::Metadata) -> Self {
@@ -46,7 +47,7 @@ impl Stamp {
         }
     }
 
-    /// What the system says about a file.
+    /// The stamp of a file with this metadata.
     #[cfg(not(unix))]
     #[must_use]
     pub fn from_metadata(metadata: &fs::Metadata) -> Self {
@@ -67,18 +68,18 @@ impl Stamp {
         Some(self.mtime?.max(self.ctime?))
     }
 
-    /// What stays the same while a directory's files come and go.
+    /// The stamp of a directory, without what changes when files are added or removed.
     fn for_directory(metadata: &fs::Metadata) -> Self {
         Self { size: 0, mtime: None, ctime: None, ..Self::from_metadata(metadata) }
     }
 }
 
-/// A file that was read, and the state it was read in.
+/// The content of a file and its stamp.
 #[derive(Clone, Debug)]
 pub struct ReadFile {
     /// The content.
     pub text: Arc<str>,
-    /// The state.
+    /// The stamp before the file was read.
     pub stamp: Stamp,
 }
 
@@ -87,41 +88,41 @@ pub struct ReadFile {
 pub struct DirectoryEntry {
     /// Its name.
     pub name: String,
-    /// Whether it is a directory, or a link that may lead to one.
+    /// Whether it is a directory, or a link that may point to one.
     pub directory: bool,
     /// Whether it is a link.
     pub link: bool,
 }
 
-/// Where a link leads that cannot be followed.
+/// Why a link cannot be followed.
 #[derive(Debug)]
 pub enum LinkTarget {
-    /// Out of its directory.
+    /// It points outside of its directory.
     Outside,
-    /// To nothing.
+    /// Its target does not exist.
     Missing,
-    /// Around in a circle, or through what may not be read.
+    /// It is part of a cycle, or its path cannot be read.
     Unreadable(io::Error),
 }
 
 /// Why a file was not opened.
 #[derive(Debug)]
 pub enum Refused {
-    /// There is nothing of that name.
+    /// The file does not exist.
     Missing,
-    /// The name, or a link that it leads over, points out of the directory.
+    /// The name, or a link on its path, points outside of the directory.
     Outside,
-    /// There is something of that name, but it is no regular file.
+    /// It is not a regular file.
     NoFile,
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable(io::Error),
 }
 
 impl Directory {
-    /// The directory at `path`; `None` when nothing is there.
+    /// Opens the directory at `path`; `None` if it does not exist.
     ///
     /// # Errors
-    /// Code `store` when something is there that cannot be opened as a directory.
+    /// Code `store` if the path exists but cannot be opened as a directory.
     pub fn open(path: &Path) -> Result<Option<Self>> {
         let opened = fs::metadata(path).and_then(|metadata| match metadata.is_dir() {
             true => Ok(Self {
@@ -146,11 +147,11 @@ impl Directory {
         }
     }
 
-    /// The directory called `name` beneath this one; `None` when nothing is there.
+    /// Opens the directory `name` beneath this one; `None` if it does not exist.
     ///
     /// # Errors
-    /// Code `definition` when it leads out of this directory; code `store` when something is there that cannot be
-    /// opened as a directory.
+    /// Code `definition` if it is outside of this directory; code `store` if the path exists but cannot be opened as a
+    /// directory.
     pub fn directory(&self, name: &str) -> Result<Option<Self>> {
         let outside =
             || Error::definition(Reason::Outside, format!("`{name}` is outside of {}", self.path.display()));
@@ -166,8 +167,10 @@ impl Directory {
         }
     }
 
-    /// Whether the link called `name` leads to a directory beneath this one; where it leads otherwise when it cannot
-    /// be followed.
+    /// Whether the link `name` points to a directory beneath this one.
+    ///
+    /// # Errors
+    /// Why the link cannot be followed.
     pub fn link_is_directory(&self, name: &str) -> Result<bool, LinkTarget> {
         match self.check_directory(Path::new(name)) {
             Ok(()) => Ok(self.path.join(name).is_dir()),
@@ -184,37 +187,37 @@ impl Directory {
         if path.starts_with(&root) { Ok(()) } else { Err(Refused::Outside) }
     }
 
-    /// Whether both are the same directory of the system.
+    /// Whether both are the same directory of the file system.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         self.path == other.path && self.stamp == other.stamp
     }
 
-    /// The path it was opened by.
+    /// The path with which it was opened.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The text of the regular file called `name`, a relative path; `None` when there is none.
+    /// Reads the text of the regular file at the relative path `name`; `None` if it does not exist.
     ///
     /// # Errors
-    /// Code `definition` when it leads out of the directory, is no regular file, is larger than `largest`
-    /// bytes, is no UTF-8 or cannot be read.
+    /// Code `definition` if it is outside of the directory, is not a regular file, is larger than `largest` bytes, is
+    /// not UTF-8 or cannot be read.
     pub fn read(&self, name: &str, largest: u64) -> Result<Option<ReadFile>> {
         let Some((bytes, stamp)) = self.read_with_stamp(name, largest)? else { return Ok(None) };
         Ok(Some(ReadFile { text: decode_text(name, bytes)?, stamp }))
     }
 
-    /// The bytes of the regular file called `name`, a relative path; `None` when there is none.
+    /// Reads the bytes of the regular file at the relative path `name`; `None` if it does not exist.
     ///
     /// # Errors
-    /// As [`Directory::read`], but that bytes need not be UTF-8.
+    /// As [`Directory::read`], but the bytes need not be UTF-8.
     pub fn read_bytes(&self, name: &str, largest: u64) -> Result<Option<Vec<u8>>> {
         Ok(self.read_with_stamp(name, largest)?.map(|(bytes, _)| bytes))
     }
 
-    /// The bytes of the regular file called `name`, and its state before they were read; `None` when there is none.
+    /// Reads the bytes of the regular file `name`, with its stamp before the read; `None` if it does not exist.
     pub fn read_with_stamp(&self, name: &str, largest: u64) -> Result<Option<(Vec<u8>, Stamp)>> {
         let unreadable =
             |error| file_error(name, "unreadable", format!("`{name}` cannot be read")).with_source(error);
@@ -234,7 +237,7 @@ impl Directory {
             return Err(too_large());
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or(0) + 1);
-        // It may have grown since it was looked at.
+        // The file may have grown since its size was checked.
         file.take(largest + 1).read_to_end(&mut bytes).map_err(unreadable)?;
         if bytes.len() as u64 > largest {
             return Err(too_large());
@@ -242,16 +245,15 @@ impl Directory {
         Ok(Some((bytes, Stamp::from_metadata(&metadata))))
     }
 
-    /// The state of the regular file called `name`; `None` when there is none.
+    /// The stamp of the regular file `name`; `None` if it does not exist or cannot be opened.
     #[must_use]
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         self.file(name).ok().map(|(_, metadata)| Stamp::from_metadata(&metadata))
     }
 
-    /// Sets `present` for each of `files` that is a name in the directory called `name`, whatever stands behind them: what is there and
-    /// cannot be read is told by whoever reads it.
+    /// Sets `present` for each of `files` that exists in the directory `name`, even if it cannot be read.
     ///
-    /// Cheaper than a [`Directory::stamp`] of each: the directory is looked up once and nothing is opened.
+    /// Cheaper than a [`Directory::stamp`] of each: the directory is looked up once and no file is opened.
     pub fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
         present.fill(false);
         if check_inside(name).is_err() {
@@ -272,8 +274,8 @@ impl Directory {
         }
     }
 
-    /// What the directory holds, in the order of names. A name that is no text has `\u{fffd}` in it, and nothing can
-    /// be opened by it.
+    /// The entries of the directory, sorted by name. A name that is not UTF-8 contains `\u{fffd}`, and cannot be used
+    /// to open the file.
     pub fn list(&self) -> Result<Vec<DirectoryEntry>> {
         let unreadable =
             |error: io::Error| unreadable_directory(&self.path.display().to_string()).with_source(error);
@@ -293,7 +295,7 @@ impl Directory {
         Ok(listed)
     }
 
-    /// The regular file called `name`, a relative path, and what the system says about it.
+    /// Opens the regular file at the relative path `name` and returns it with its metadata.
     ///
     /// # Errors
     /// Why it was not opened.
@@ -307,7 +309,7 @@ impl Directory {
         if metadata.is_file() { Ok((file, metadata)) } else { Err(Refused::NoFile) }
     }
 
-    /// The link that a name leads over and that leads nowhere: such a file is there, and cannot be read.
+    /// The error for a broken link on the path of `name`: such a file is unreadable, not missing.
     fn dangling_link_error(&self, name: &str) -> Option<io::Error> {
         path_steps(&self.path, &self.path.join(name)).find_map(|step| metadata_unless_dangling(&step)?.err())
     }
@@ -323,10 +325,10 @@ impl Directory {
     }
 }
 
-/// The bytes of the file called `name` as text.
+/// The bytes of the file `name` as text.
 ///
 /// # Errors
-/// Code `definition` when they are no UTF-8.
+/// Code `definition` if they are not UTF-8.
 pub fn decode_text(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
@@ -344,7 +346,7 @@ fn unreadable_directory(name: &str) -> Error {
     Error::new(Code::Store, format!("the directory `{name}` cannot be read")).with("file", name)
 }
 
-/// The paths from below `from` to `to`; `to` alone where they are the same.
+/// All paths below `from` on the way to `to`, including `to`; only `to` if both are the same.
 fn path_steps<'p>(from: &'p Path, to: &'p Path) -> impl Iterator<Item = PathBuf> {
     let inner = to.strip_prefix(from).unwrap_or(to);
     let mut path = from.to_owned();
@@ -358,7 +360,7 @@ fn path_steps<'p>(from: &'p Path, to: &'p Path) -> impl Iterator<Item = PathBuf>
         .chain(last)
 }
 
-/// Nothing where there is no such name; an error for a link that leads nowhere.
+/// The metadata of `path`; `None` if it does not exist, an error if it is a broken link.
 fn metadata_unless_dangling(path: &Path) -> Option<io::Result<fs::Metadata>> {
     let own = path.symlink_metadata().ok()?;
     Some(match own.is_symlink() {
@@ -370,7 +372,7 @@ fn metadata_unless_dangling(path: &Path) -> Option<io::Result<fs::Metadata>> {
     })
 }
 
-/// What stands in the place of the directory `to` or of one on the way to it from `from`; `None` when nothing does.
+/// Why the directory `to`, or one on the way to it from `from`, cannot be opened; `None` if it does not exist.
 fn find_obstacle(from: &Path, to: &Path) -> Option<io::Error> {
     let inside = from.canonicalize().ok();
     let leads_out = |step: &Path| {
@@ -391,7 +393,7 @@ fn find_obstacle(from: &Path, to: &Path) -> Option<io::Error> {
     None
 }
 
-/// Refuses a name that leaves the directory already as it is written.
+/// Refuses a name that is outside of the directory without looking at links.
 fn check_inside(name: &str) -> Result<(), Refused> {
     let inside = |part| matches!(part, Component::Normal(_));
     if name.is_empty() || name.contains(['\\', '\0']) {
@@ -400,10 +402,10 @@ fn check_inside(name: &str) -> Result<(), Refused> {
     if Path::new(name).components().all(inside) { Ok(()) } else { Err(Refused::Outside) }
 }
 
-/// Opens by looking where the name leads first.
+/// Opens a file after checking that its real path is inside of `root`.
 ///
-/// For systems that cannot keep a lookup inside a directory by themselves. Somebody who changes links
-/// in the directory at the same moment could get between the look and the opening.
+/// For systems that cannot confine a lookup to a directory. Somebody who changes links in the directory between the
+/// check and the opening could bypass the check.
 fn open_checked(root: &Path, name: &Path) -> Result<File, Refused> {
     let root = root.canonicalize().map_err(refused_from_io)?;
     let path = root.join(name).canonicalize().map_err(refused_from_io)?;
@@ -415,7 +417,7 @@ fn open_checked(root: &Path, name: &Path) -> Result<File, Refused> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
-        // A pipe without a writer must not be waited for.
+        // Opening a pipe without a writer would block.
         options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     }
     options.open(path).map_err(refused_from_io)
@@ -443,7 +445,7 @@ mod linux {
 
     use super::{Refused, io, refused_from_io};
 
-    /// Times that a lookup is tried which the system gave up because something moved meanwhile.
+    /// Maximum number of lookups; the kernel gives one up if a directory is moved at the same time.
     const MAX_LOOKUPS: usize = 64;
 
     pub(super) fn open_handle(path: &Path) -> io::Result<OwnedFd> {
@@ -451,9 +453,9 @@ mod linux {
         Ok(rustix::fs::open(path, flags, Mode::empty())?)
     }
 
-    /// Opens with a lookup that the kernel keeps inside; `None` where it cannot.
+    /// Opens a file with a lookup that the kernel confines to `directory`; `None` if the kernel cannot.
     pub(super) fn open_file(directory: &OwnedFd, name: &Path) -> Option<Result<File, Refused>> {
-        // A pipe without a writer must not be waited for, a terminal not taken over.
+        // Opening a pipe without a writer would block; opening a terminal could make it the controlling one.
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
         Some(match open_beneath(directory, name, flags) {
             Ok(file) => Ok(File::from(file)),
@@ -464,19 +466,19 @@ mod linux {
         })
     }
 
-    /// The directory called `name` beneath another one, to look up names in, or whether there is one that cannot
-    /// be opened; `None` where the kernel cannot keep a lookup inside.
+    /// Opens the directory `name` beneath another one to look up names in it. The error says whether it exists; `None`
+    /// if the kernel cannot confine the lookup.
     pub(super) fn open_directory(directory: &OwnedFd, name: &Path) -> Option<Result<OwnedFd, bool>> {
         Some(match open_beneath(directory, name, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC) {
             Ok(directory) => Ok(directory),
             Err(Errno::NOSYS | Errno::PERM) => return None,
-            // What leads out, nowhere or around is told apart, where links are looked at.
+            // Callers that check links report paths to the outside, broken links and cycles.
             Err(Errno::NOENT | Errno::NOTDIR | Errno::XDEV | Errno::LOOP | Errno::NAMETOOLONG) => Err(false),
             Err(_) => Err(true),
         })
     }
 
-    /// Whether there is anything called `name` in `directory`; what cannot be asked about is there.
+    /// Whether `name` exists in `directory`; an error other than "not found" counts as existing.
     pub(super) fn exists_in(directory: &OwnedFd, name: &str) -> bool {
         !matches!(rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW), Err(Errno::NOENT))
     }
@@ -500,7 +502,7 @@ mod tests {
 
     use super::*;
 
-    /// `root` with files and traps, and a secret beside it.
+    /// A directory `root` with files and dangerous links, and a secret beside it.
     fn directory_with_traps() -> tempfile::TempDir {
         let place = tempfile::tempdir().expect("a temporary directory");
         let root = place.path().join("root");

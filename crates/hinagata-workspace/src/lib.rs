@@ -1,5 +1,5 @@
-//! Knows one workspace on disk: where its root is, what its settings say, whether the user trusts it, what was decided
-//! about it, and how its files are read and written safely.
+//! Everything about one workspace on disk: its root, its settings, trust, the recorded decisions of the user, and safe
+//! access to its files.
 //!
 //! ```
 //! use hinagata_workspace::{Settings, settings::SettingsSources};
@@ -13,8 +13,9 @@
 //! # Ok::<(), hinagata_document::Error>(())
 //! ```
 //!
-//! Files come from strangers: they are opened beneath a [`Directory`] only, with a bound for their size. Decisions of the
-//! user are kept in a [`StateDir`] outside of every workspace, so that nothing that is cloned brings its own approval.
+//! Files of a workspace are untrusted: they are opened only beneath a [`Directory`], with a limit on their size.
+//! Decisions of the user are saved in a [`StateDir`] outside of every workspace, so that a clone cannot bring its own
+//! approval.
 
 mod directory;
 pub mod layout;

@@ -1,4 +1,4 @@
-//! The workspace root: which directory holds the prompts, packs and settings that a call works with.
+//! The workspace root: the directory with the prompts, packs and settings of a call.
 
 use std::{
     ffi::OsStr,
@@ -13,34 +13,34 @@ use crate::layout::{SETTINGS_FILE, USER_DATA, has_other_settings};
 /// The environment variable that names the workspace root.
 pub const ROOT_VARIABLE: &str = "HINAGATA_ROOT";
 
-/// The root of a workspace, and what led to it.
+/// The root of a workspace, and how it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceRoot {
-    /// The directory, absolute where the current directory is.
+    /// The directory; absolute if the current directory is.
     pub path: PathBuf,
-    /// What led to it.
+    /// How it was found.
     pub found: RootFound,
 }
 
-/// What led to a workspace root.
+/// How a workspace root was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RootFound {
     /// The caller named it.
     Flag,
     /// `HINAGATA_ROOT` names it.
     Environment,
-    /// It holds `hinagata.toml`, and is the nearest that holds that or `user_data`.
+    /// It is the nearest parent with a marker, and contains `hinagata.toml`.
     Settings,
-    /// It holds settings under another name than `hinagata.toml`, and is the nearest that holds any.
+    /// It is the nearest parent with a marker, and contains another settings file.
     Config,
-    /// It holds `user_data`, and is the nearest that holds that or `hinagata.toml`.
+    /// It is the nearest parent with a marker, and contains `user_data`.
     UserData,
-    /// Nothing: it is the current directory.
+    /// No parent has a marker: it is the current directory.
     Current,
 }
 
 impl RootFound {
-    /// The name for machines.
+    /// The name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,7 +55,7 @@ impl RootFound {
 }
 
 impl fmt::Display for RootFound {
-    /// For people, to stand behind the path.
+    /// A text for people, to print after the path.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Flag => "named by --root",
@@ -69,10 +69,10 @@ impl fmt::Display for RootFound {
 }
 
 impl WorkspaceRoot {
-    /// The root that `flag` names, else `environment` (what `HINAGATA_ROOT` holds), else the nearest directory from
-    /// `current` upwards that holds `hinagata.toml` or `user_data`, else `current`.
+    /// The root that `flag` names, else `environment` (the value of `HINAGATA_ROOT`), else the nearest directory from
+    /// `current` upwards that contains a settings file or `user_data`, else `current`.
     ///
-    /// A variable that is empty counts as none. Relative names start at `current`.
+    /// An empty variable is ignored. Relative paths start at `current`.
     #[must_use]
     pub fn find(flag: Option<&Path>, environment: Option<&OsStr>, current: &Path) -> Self {
         if let Some(flag) = flag {
@@ -86,10 +86,10 @@ impl WorkspaceRoot {
         Self { path: path.to_owned(), found }
     }
 
-    /// The root, when it is a directory.
+    /// The root, if it is a directory.
     ///
     /// # Errors
-    /// Code `not_found` for a name that leads to no directory: an empty workspace in its place would hide the slip.
+    /// Code `not_found` if it is not a directory: an empty workspace in its place would hide a typo.
     pub fn require_directory(self) -> Result<Self> {
         if self.path.is_dir() {
             return Ok(self);
@@ -102,10 +102,10 @@ impl WorkspaceRoot {
     }
 }
 
-/// What makes `path` a workspace root.
+/// The marker that makes `path` a workspace root.
 ///
-/// A name that is there counts whatever stands behind it: settings that cannot be read are an error, and no reason to look
-/// for others further up.
+/// An existing name is a marker even if it cannot be read: unreadable settings are an error, not a reason to search the
+/// parents.
 fn root_marker(path: &Path) -> Option<RootFound> {
     if path.join(SETTINGS_FILE).symlink_metadata().is_ok() {
         return Some(RootFound::Settings);
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn without_a_mark_the_current_directory_is_the_root() {
         let place = place();
-        // A file that is called as the directory marks nothing.
+        // A file named `user_data` is not a marker.
         fs::write(place.path().join("plain/user_data"), "").expect("written");
         assert_eq!(found(place.path(), None, None, "plain"), ("plain".into(), RootFound::Current));
     }

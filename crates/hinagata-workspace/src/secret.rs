@@ -1,15 +1,15 @@
-//! Files that do not enter a prompt by their names alone: those with secrets.
+//! Refuses files with secrets.
 //!
-//! A prompt of a workspace that nobody trusts names no file with a secret, whether a parameter, a part of a message or a
-//! hook brings the name; and no template is called as such a file is, in any workspace. Packs are left out of this: what is in
-//! them was approved, and is not the user's.
+//! A prompt of an untrusted workspace cannot name a file with a secret, whether the name comes from a parameter, a part
+//! of a message or a hook. In no workspace can a template have the name of such a file. Packs are exempt: their files
+//! were approved and do not belong to the user.
 
 use std::path::Path;
 
 use hinagata_document::{Code, Error, Reason, Result};
 use hinagata_secrets::Secrets;
 
-/// Refuses the file `name` in `directory` where its name, or that of what a link leads to, is one of files with secrets.
+/// Refuses the file `name` in `directory` if its name, or the name of its link target, is that of a file with secrets.
 ///
 /// # Errors
 /// Code `approval`, reason `secret`.
@@ -27,7 +27,8 @@ pub fn refuse_name(directory: &Path, name: &str) -> Result<()> {
     }
 }
 
-/// Refuses the file `name` in `directory`, which holds `content`, where either is that of a file with secrets.
+/// Refuses the file `name` in `directory` with this `content` if its name or its content is that of a file with
+/// secrets.
 ///
 /// # Errors
 /// Code `approval`, reason `secret`.

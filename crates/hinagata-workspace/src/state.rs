@@ -1,12 +1,12 @@
-//! The user's state directory: what the user decided about workspaces, and what programs keep between runs.
+//! The user's state directory: decisions about workspaces, and data that programs keep between runs.
 //!
-//! Decisions live here and never in a workspace, so that nothing that is cloned or copied can bring its own approval.
+//! Decisions are never saved in a workspace, so that a clone or a copy cannot bring its own approval.
 //!
 //! ```text
-//! trust.json                             workspaces whose settings count
-//! workspaces/<SHA-256 of its path>/      what was decided in one workspace
+//! trust.json                             trusted workspaces
+//! workspaces/<SHA-256 of its path>/      decisions of one workspace
 //! daemon/                                the tokens of running daemons, the audit log
-//! processes/                             what processes that ended early had
+//! processes/                             saved states of interrupted processes
 //! ```
 
 use std::{
@@ -20,7 +20,7 @@ use serde::de::DeserializeOwned;
 
 use crate::write;
 
-/// The directory that holds the user's decisions. Nothing is read or made before it is needed.
+/// The user's state directory. It is created on the first write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateDir(PathBuf);
 
@@ -31,7 +31,7 @@ impl StateDir {
     /// The state directory of the user that runs this process.
     ///
     /// # Errors
-    /// Code `system` when nothing tells where it is.
+    /// Code `system` if its path is unknown.
     pub fn of_user() -> Result<Self> {
         Self::find(|name| env::var_os(name), env::home_dir())
     }
@@ -40,7 +40,7 @@ impl StateDir {
     /// `.local/state` of the home directory; on Windows in `LOCALAPPDATA`.
     ///
     /// # Errors
-    /// Code `system` when none of them is known.
+    /// Code `system` if none of them is known.
     pub fn find(variable: impl Fn(&str) -> Option<OsString>, home: Option<PathBuf>) -> Result<Self> {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(path) = set(Self::VARIABLE) {
@@ -48,7 +48,7 @@ impl StateDir {
         }
         let common = match cfg!(windows) {
             true => set("LOCALAPPDATA"),
-            // A relative path counts for nothing there.
+            // The base directory specification says to ignore relative paths.
             false => set("XDG_STATE_HOME").filter(|path| path.is_absolute()),
         };
         let home = home.filter(|home| !home.as_os_str().is_empty());
@@ -67,13 +67,13 @@ impl StateDir {
         Self(std::path::absolute(&path).unwrap_or(path))
     }
 
-    /// Where it is.
+    /// The path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The part for the workspace at `root`.
+    /// The state of the workspace at `root`.
     pub fn workspace(&self, root: &Path) -> WorkspaceState {
         let root = real_path(root);
         let directory = self.0.join("workspaces").join(hash_key(root.as_os_str().as_encoded_bytes()));
@@ -81,27 +81,27 @@ impl StateDir {
     }
 }
 
-/// What was decided in one workspace.
+/// Where the decisions of one workspace are saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceState {
-    /// The workspace, without links.
+    /// The workspace root with links resolved.
     pub root: PathBuf,
-    /// Its part of the state directory.
+    /// Its directory in the state directory.
     pub directory: PathBuf,
 }
 
-/// The name under which something is kept that may be called anything.
+/// A file name for data whose own name may contain any bytes.
 pub fn hash_key(bytes: &[u8]) -> String {
     Digest::sha256(bytes).to_string()
 }
 
-/// The path without links; as it is written where it leads nowhere.
+/// The path with links resolved; the absolute path if it does not exist.
 pub fn real_path(path: &Path) -> PathBuf {
     let written = || std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     path.canonicalize().unwrap_or_else(|_| written())
 }
 
-/// The data in the file at `path`, of at most `largest` bytes; `None` when there is none.
+/// The data in the file at `path`, of at most `largest` bytes; `None` if the file does not exist.
 pub fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Option<T>> {
     let Some(text) = write::read_text(path, largest)? else { return Ok(None) };
     serde_json::from_str(&text).map(Some).map_err(|error| {

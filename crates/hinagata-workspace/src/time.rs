@@ -1,4 +1,4 @@
-//! Times as files of the workspace and the state directory hold them.
+//! The format of times in files of the workspace and the state directory.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub fn format_utc(time: SystemTime) -> String {
     let seconds = time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days are counted from the first of March of the year 0, so that leap days come last.
+    // Days are counted from March 1 of the year 0, so that a leap day is the last day of its year.
     let shifted = days + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -1,7 +1,8 @@
-//! Which workspaces the user trusts: their settings may widen what a render can do.
+//! The workspaces that the user trusts, whose settings may give a render more permissions.
 //!
-//! A cloned repository must not be able to run anything, so trust is remembered in the user's state directory, for the
-//! settings that need it, as they were read. If those changed since, they are not trusted until the user looks again.
+//! A cloned repository must not be able to run anything, so trust is recorded in the user's state directory, for the
+//! values of the settings that need it. If one of them changes, the workspace is untrusted until the user confirms
+//! again.
 //!
 //! The reasons are in `docs/design/trust-by-value.md`.
 
@@ -21,27 +22,27 @@ use crate::{
 const LOCK: &str = ".trust.lock";
 const MAX_BYTES: u64 = 16 << 20;
 
-/// What Python gets only in a workspace that the user trusts.
+/// Permissions that Python gets only in a trusted workspace.
 const NEEDS_TRUST: [&str; 3] = ["http_request", "llm_call", "subprocess"];
 
-/// Those of `permissions` that Python gets only in a workspace that the user trusts.
+/// Those of `permissions` that Python gets only in a trusted workspace.
 pub fn permissions_needing_trust<'p>(permissions: impl IntoIterator<Item = &'p str>) -> Vec<&'p str> {
     permissions.into_iter().filter(|name| NEEDS_TRUST.contains(name)).collect()
 }
 
-/// Trusted workspaces.
+/// The record of trusted workspaces.
 #[derive(Clone, Debug)]
 pub struct Trust {
     state: StateDir,
 }
 
-/// Whether the settings of a workspace may widen power.
+/// Whether the settings of a workspace that need trust take effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(tag = "state", rename_all = "lowercase")]
 pub enum TrustState {
-    /// They may.
+    /// They take effect.
     Trusted,
-    /// They may not.
+    /// They are ignored.
     Untrusted {
         /// Why not.
         reason: Distrust,
@@ -60,41 +61,41 @@ impl TrustState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distrust {
-    /// The user never said so.
+    /// The user never trusted it.
     Never,
-    /// Its settings have changed since the user said so.
+    /// Its settings have changed since the user trusted it.
     Changed,
 }
 
 /// A workspace that the user trusts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TrustedWorkspace {
-    /// Where it is, for people: what of it is no text is replaced.
+    /// The path for display; bytes that are not UTF-8 are replaced.
     pub path: String,
-    /// The SHA-256 of the values of its settings that need trust; `None` when it had none.
+    /// The SHA-256 of the values of its settings that need trust; `None` if it had none.
     pub settings: Option<Digest>,
-    /// When the user said so, in UTC.
+    /// The time of the decision, in UTC.
     pub trusted_at: String,
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Records {
-    /// By the key of the path, because a path need not be text.
+    /// By a hash of the path, because a path may not be UTF-8.
     workspaces: BTreeMap<String, TrustedWorkspace>,
 }
 
 impl Trust {
-    /// What is remembered in `state`.
+    /// The record in `state`.
     #[must_use]
     pub fn new(state: &StateDir) -> Self {
         Self { state: state.clone() }
     }
 
-    /// Whether the workspace at `root` is trusted with these settings, as
-    /// [`SettingsSources::privileged_text`](crate::settings::SettingsSources::privileged_text) tells them.
+    /// Whether the workspace at `root` is trusted with these settings, which
+    /// [`SettingsSources::privileged_text`](crate::settings::SettingsSources::privileged_text) returns.
     ///
     /// # Errors
-    /// Code `store` when the records cannot be read. Whoever asks then trusts nothing.
+    /// Code `store` if the record cannot be read. The caller must then trust nothing.
     pub fn state(&self, root: &Path, settings: Option<&str>) -> Result<TrustState> {
         let found = self.read()?.workspaces.remove(&workspace_key(root));
         Ok(match found {
@@ -104,10 +105,10 @@ impl Trust {
         })
     }
 
-    /// Remembers that the workspace at `root` is trusted with these settings.
+    /// Records that the workspace at `root` is trusted with these settings.
     ///
     /// # Errors
-    /// Code `store` when it cannot be written.
+    /// Code `store` if the record cannot be written.
     pub fn record(&self, root: &Path, settings: Option<&str>, now: SystemTime) -> Result<()> {
         self.change(|records| {
             let workspace = TrustedWorkspace {
@@ -119,18 +120,18 @@ impl Trust {
         })
     }
 
-    /// Forgets that the workspace at `root` is trusted; whether it was.
+    /// Removes the trust in the workspace at `root` and returns whether there was any.
     ///
     /// # Errors
-    /// Code `store` when it cannot be written.
+    /// Code `store` if the record cannot be written.
     pub fn revoke(&self, root: &Path) -> Result<bool> {
         self.change(|records| records.workspaces.remove(&workspace_key(root)).is_some())
     }
 
-    /// All workspaces that were trusted, by path.
+    /// All recorded workspaces, sorted by path.
     ///
     /// # Errors
-    /// Code `store` when the records cannot be read.
+    /// Code `store` if the record cannot be read.
     pub fn list(&self) -> Result<Vec<TrustedWorkspace>> {
         let mut all: Vec<TrustedWorkspace> = self.read()?.workspaces.into_values().collect();
         all.sort_by(|a, b| a.path.cmp(&b.path));

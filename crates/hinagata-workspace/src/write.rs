@@ -1,9 +1,9 @@
-//! Writing files that other processes read and write too.
+//! Writes files that other processes read and write too.
 //!
-//! A `Writer` holds the lock of a directory. While it lives nobody else changes the files that are written under
-//! that lock, so reading, changing and writing is one step. A file is written beside its place, brought to the
-//! disk and then renamed, so that a reader, a crash and a `kill -9` see the old state or the new one. Directories of
-//! a workspace come from strangers: a link that waits where a file is to be written is never followed.
+//! A `Writer` holds the lock of a directory. While it exists, no other process changes the files that are written under
+//! that lock, so reading, changing and writing is one atomic step. A file is written under a temporary name, synced to
+//! the disk and then renamed, so that a reader sees the old state or the new one, even after a crash or a `kill -9`.
+//! Directories of a workspace are untrusted: a link in the place of a file to be written is never followed.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -17,20 +17,20 @@ use std::{
 use hinagata_document::{Code, Error, Result};
 use serde::Serialize;
 
-/// How long another process may hold the lock. Work under it takes milliseconds; who holds it longer is stopped or
-/// stuck, and waiting for it would stop us too.
+/// How long to wait for a lock that another process holds. Work under it takes milliseconds; a process that holds it
+/// longer is stopped or stuck.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Who may read what is written.
+/// Who may read the written files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readers {
-    /// Whoever the user lets read new files.
+    /// Everybody whom the umask of the user allows.
     AsUsual,
-    /// The user alone.
+    /// Only the user.
     Owner,
 }
 
-/// The right to change the files of a directory. It ends when this is dropped, or the process dies.
+/// A lock on the files of a directory. It ends when this is dropped or the process ends.
 #[derive(Debug)]
 pub struct Writer {
     directory: PathBuf,
@@ -39,7 +39,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Waits for the lock `name` of `directory`, which is made if it is not there.
+    /// Waits for the lock `name` of `directory`, which is created if it is missing.
     pub fn lock(directory: &Path, name: &str, readers: Readers) -> Result<Self> {
         let path = directory.join(name);
         let file = make_directory(directory, readers).and_then(|()| open_lock(&path, readers));
@@ -47,7 +47,7 @@ impl Writer {
         Ok(Self { directory: directory.to_owned(), readers, _lock: lock })
     }
 
-    /// Takes the lock if nobody holds it.
+    /// Takes the lock if no other process holds it.
     pub fn try_lock(directory: &Path, name: &str, readers: Readers) -> Option<Self> {
         make_directory(directory, readers).ok()?;
         let lock = open_lock(&directory.join(name), readers).ok()?;
@@ -60,22 +60,21 @@ impl Writer {
         &self.directory
     }
 
-    /// The text of the file `name`, of at most `largest` bytes; `None` when there is none.
+    /// The text of the file `name`, of at most `largest` bytes; `None` if the file does not exist.
     pub fn read(&self, name: &str, largest: u64) -> Result<Option<String>> {
         read_text(&self.directory.join(name), largest)
     }
 
-    /// Puts a file with `bytes` in the place of the file `name`.
+    /// Replaces the content of the file `name` with `bytes`.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let place = self.directory.join(name);
-        // Only the holder of the lock writes it: what is there was left behind by one that was killed.
+        // Only the holder of the lock writes this file, so an existing one is left over from a killed process.
         let beside = self.directory.join(format!(".{name}.new"));
         let written = self
             .write_new(&beside, &place, bytes)
             .and_then(|()| fs::rename(&beside, &place))
             .and_then(|()| sync_directory(&self.directory));
         if written.is_err() {
-            // Nothing more can be done about what is left behind.
             let _ = fs::remove_file(&beside);
         }
         written.map_err(|error| io_error("written", &place, error))
@@ -85,7 +84,7 @@ impl Writer {
         ignore_missing(fs::remove_file(beside))?;
         let mut file =
             refuse_links(OpenOptions::new().write(true).create_new(true), self.readers).open(beside)?;
-        // A file that a team shares stays shared.
+        // A file that a team shares keeps its permissions.
         if let (Readers::AsUsual, Ok(before)) = (self.readers, fs::symlink_metadata(place))
             && before.is_file()
         {
@@ -95,7 +94,7 @@ impl Writer {
         file.sync_all()
     }
 
-    /// Puts `value` as JSON for people in the place of the file `name`.
+    /// Replaces the content of the file `name` with `value` as indented JSON.
     pub fn replace_json(&self, name: &str, value: &impl Serialize) -> Result<()> {
         let place = self.directory.join(name);
         let mut text = serde_json::to_string_pretty(value)
@@ -115,7 +114,7 @@ impl Writer {
         options.create(true).truncate(false).read(true).write(true);
         let mut file = refuse_links(&mut options, self.readers).open(place)?;
         let mut bytes = Vec::with_capacity(line.len() + 2);
-        // A line that a crash cut short must not swallow the next one.
+        // A crash may have left an incomplete line.
         if file.seek(SeekFrom::End(0))? > 0 {
             file.seek(SeekFrom::End(-1))?;
             let mut last = [0];
@@ -130,7 +129,7 @@ impl Writer {
         file.sync_data()
     }
 
-    /// Takes the file `name` away, if it is there.
+    /// Removes the file `name` if it exists.
     pub fn remove(&self, name: &str) -> Result<()> {
         let place = self.directory.join(name);
         ignore_missing(fs::remove_file(&place))
@@ -139,7 +138,7 @@ impl Writer {
     }
 }
 
-/// The text of the file at `path`, of at most `largest` bytes; `None` when there is none.
+/// The text of the file at `path`, of at most `largest` bytes; `None` if the file does not exist.
 pub fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
     let read = || {
         let mut text = String::new();
@@ -151,13 +150,13 @@ pub fn read_text(path: &Path, largest: u64) -> Result<Option<String>> {
     };
     match read() {
         Ok(text) => Ok(Some(text)),
-        // A link that leads nowhere is there.
+        // A broken link is an error, not a missing file.
         Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => Ok(None),
         Err(error) => Err(io_error("read", path, error)),
     }
 }
 
-/// The directory `name` beneath `root`, made if it is not there. A link that leads out of `root` is refused.
+/// The directory `name` beneath `root`, created if it is missing. A link to a path outside of `root` is refused.
 pub fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
     let create = || -> io::Result<PathBuf> {
         fs::create_dir_all(root)?;
@@ -182,7 +181,7 @@ pub fn directory_beneath(root: &Path, name: &str) -> Result<PathBuf> {
     create().map_err(|error| io_error("written", &root.join(name), error))
 }
 
-/// Makes `directory` and what is missing above it.
+/// Creates `directory` and its missing parents.
 pub fn make_directory(directory: &Path, readers: Readers) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
@@ -195,7 +194,7 @@ pub fn make_directory(directory: &Path, readers: Readers) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Brings the names of `directory` to the disk, where the system can do that.
+/// Syncs the names in `directory` to the disk, if the system can do that.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     #[cfg(unix)]
     File::open(directory)?.sync_all()?;
@@ -204,7 +203,7 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Options that follow no link at the end of the path and give a new file its readers.
+/// Makes `options` refuse a link at the end of the path, and sets the permissions of a new file.
 pub fn refuse_links(options: &mut OpenOptions, readers: Readers) -> &mut OpenOptions {
     #[cfg(unix)]
     {
@@ -219,22 +218,22 @@ pub fn refuse_links(options: &mut OpenOptions, readers: Readers) -> &mut OpenOpt
     options
 }
 
-/// Takes the right to change the files of a directory under the lock `name`, waiting for whoever has it.
+/// Locks the files of a directory under the lock `name`; waits if another process holds it.
 ///
 /// # Errors
-/// Code `store` when the lock cannot be made, or is held for longer than any work under it takes.
+/// Code `store` if the lock cannot be created, or another process holds it for too long.
 pub fn lock_directory(directory: &Path, name: &str) -> Result<DirectoryLock> {
     Writer::lock(directory, name, Readers::AsUsual).map(DirectoryLock)
 }
 
-/// The right to change files of a directory. It ends when this is dropped, or the process dies.
+/// A lock on the files of a directory. It ends when this is dropped or the process ends.
 #[derive(Debug)]
-pub struct DirectoryLock(#[expect(dead_code, reason = "it is there to be dropped")] Writer);
+pub struct DirectoryLock(#[expect(dead_code, reason = "the lock ends when it is dropped")] Writer);
 
-/// Opens a file for reading and writing, made if it is not there. A link that waits in its place is not followed.
+/// Opens a file for reading and writing, and creates it if it is missing. A link in its place is not followed.
 ///
 /// # Errors
-/// Those of the system.
+/// The error of the system.
 pub fn open_without_link(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     refuse_links(options.read(true).write(true).create(true).truncate(false), Readers::AsUsual).open(path)
@@ -250,8 +249,8 @@ fn wait_for_lock(file: File) -> io::Result<File> {
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    // The system queues those who wait, but for ever: the waiting is left to a thread. If it gets the lock too late,
-    // nobody takes it from the channel and it is free again.
+    // Waiting for a lock has no timeout, so a thread does it. If the thread gets the lock too late, nobody receives it
+    // from the channel, and it is released.
     let (sender, receiver) = mpsc::sync_channel(1);
     thread::Builder::new().name("lock".into()).spawn(move || {
         let locked = file.lock().map(|()| file);
@@ -267,7 +266,7 @@ fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// The error for a file that cannot be `action` (read, written, …).
+/// The error for a file operation that failed; `action` is a participle such as `read` or `written`.
 pub fn io_error(action: &str, path: &Path, error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     let (reason, hint) = match error.kind() {

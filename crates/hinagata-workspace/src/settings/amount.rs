@@ -1,6 +1,6 @@
-//! Amounts as people write and read them: counts, bytes and times with their units.
+//! Parses and formats counts, bytes and times with units.
 
-/// A whole number; `_` may group its digits.
+/// Parses a whole number; `_` may group its digits.
 pub(super) fn parse_count(text: &str) -> Option<u64> {
     let digits = text.replace('_', "");
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -9,7 +9,7 @@ pub(super) fn parse_count(text: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// A number of bytes, plain or with a unit; at most what an allocation can have.
+/// Parses a number of bytes, with or without a unit; at most `isize::MAX`, the limit of an allocation.
 pub(super) fn parse_bytes(text: &str) -> Option<u64> {
     const UNITS: [(&str, u64); 4] = [("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("B", 1)];
     let unit = UNITS.iter().find_map(|(name, unit)| Some((text.strip_suffix(name)?.trim_end(), *unit)));
@@ -17,27 +17,27 @@ pub(super) fn parse_bytes(text: &str) -> Option<u64> {
     parse_count(digits)?.checked_mul(unit).filter(|amount| isize::try_from(*amount).is_ok())
 }
 
-/// A time above 0 in seconds, as prompts write it; `ms` and `s` may stand behind it.
+/// Parses a time above 0 in seconds; the units `ms` and `s` are optional.
 pub(super) fn parse_seconds(text: &str) -> Option<f64> {
     let (number, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(number), _) => (number, 1e-3),
         (None, number) => (number.unwrap_or(text), 1.0),
     };
     let number = number.trim_end();
-    // What Rust reads as a number and nobody writes: inf, nan, a sign.
+    // Rust also parses `inf`, `nan` and signs.
     if !number.starts_with(|first: char| first.is_ascii_digit()) {
         return None;
     }
     check_seconds(number.replace('_', "").parse::<f64>().ok()? * unit)
 }
 
-/// A time that a clock can wait for.
+/// The time, if it is above 0 and not absurdly long.
 pub(super) fn check_seconds(seconds: f64) -> Option<f64> {
     const MAX_SECONDS: f64 = 1e9;
     (seconds > 0.0 && seconds <= MAX_SECONDS).then_some(seconds)
 }
 
-/// `1234567` as `1 234 567`.
+/// Formats `1234567` as `1 234 567`.
 #[must_use]
 pub fn group_digits(number: u64) -> String {
     let digits = number.to_string();
@@ -51,7 +51,7 @@ pub fn group_digits(number: u64) -> String {
     text
 }
 
-/// A number of bytes with the largest unit that fits it whole.
+/// Formats a number of bytes with the largest unit that gives a whole number.
 pub(super) fn format_bytes(bytes: u64) -> String {
     match bytes {
         _ if bytes >= 1 << 20 && bytes.is_multiple_of(1 << 20) => {
@@ -62,7 +62,7 @@ pub(super) fn format_bytes(bytes: u64) -> String {
     }
 }
 
-/// A time in whole seconds where it has some, else in milliseconds.
+/// Formats a time as whole seconds if possible, else as milliseconds.
 pub(super) fn format_seconds(seconds: f64) -> String {
     if seconds >= 1.0 && seconds.fract() == 0.0 {
         format!("{seconds} s")

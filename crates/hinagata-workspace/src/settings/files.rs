@@ -1,4 +1,4 @@
-//! What settings are read from: two files, the environment and flags.
+//! The sources of settings: files, the environment and flags.
 
 use std::{
     ffi::OsString,
@@ -15,28 +15,28 @@ use crate::Directory;
 /// The environment variable that names the user's own settings.
 pub const CONFIG_VARIABLE: &str = "HINAGATA_CONFIG";
 
-/// Largest file with settings, in bytes.
+/// Maximum size of a settings file in bytes.
 pub(super) const MAX_BYTES: u64 = 128 << 10;
 
-/// A file with settings.
+/// A settings file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SettingsFile {
-    /// What messages call it.
+    /// Its name in messages.
     pub name: String,
     /// The content.
     pub text: String,
 }
 
-/// Everything that settings can come from.
+/// All sources of settings.
 #[derive(Clone, Debug, Default)]
 pub struct SettingsSources {
     /// The user's own file.
     pub user: Option<SettingsFile>,
     /// The file of the workspace: `hinagata.toml`, or one of its other names.
     pub workspace: Option<SettingsFile>,
-    /// What the file of the workspace extends, the lowest first.
+    /// The files that the file of the workspace extends, the lowest first.
     pub extended: Vec<SettingsFile>,
-    /// Variables of the environment; all may be given, those of others are left alone.
+    /// Environment variables; those of other programs are ignored.
     pub environment: Vec<(OsString, OsString)>,
     /// Flags of the call, as `section.key=value`.
     pub flags: Vec<String>,
@@ -46,7 +46,7 @@ impl SettingsSources {
     /// Reads the files of the workspace at `root` and of the user; either may be missing.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`, when one is there and cannot be read.
+    /// Code `definition`, reason `settings`, if one exists but cannot be read.
     pub fn read(root: &Path, user: &UserConfig) -> Result<Self> {
         let mut extended = match Directory::open(root)? {
             Some(directory) => formats::read_workspace_files(&directory)?,
@@ -56,11 +56,11 @@ impl SettingsSources {
         Ok(Self { user: user.read()?, workspace, extended, ..Self::default() })
     }
 
-    /// What the workspace sets that only a trusted one may, as one text: this is what a user trusts. `None` when it sets
-    /// nothing of that kind.
+    /// The settings of the workspace that need trust, with their values, as one text: this is what a user trusts.
+    /// `None` if there are none.
     ///
-    /// Values count and not bytes: a comment, or a setting that is for everybody, takes no trust away. Somebody who loses
-    /// trust for nothing learns to give it back without a look.
+    /// Trust depends on values, not on the bytes of the file, so a comment or a setting that needs no trust does not
+    /// revoke it. Users who had to confirm after each edit would learn to confirm without looking.
     #[must_use]
     pub fn privileged_text(&self) -> Option<String> {
         let values = privileged(self);
@@ -68,12 +68,12 @@ impl SettingsSources {
     }
 }
 
-/// Where the user's own settings are.
+/// The path of the user's own settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserConfig {
-    /// The file; `None` on a system that has no home for it.
+    /// The file; `None` if no home directory is known.
     pub path: Option<PathBuf>,
-    /// Whether `HINAGATA_CONFIG` named it: then it has to be there.
+    /// Whether `HINAGATA_CONFIG` names it; then it must exist.
     pub named: bool,
 }
 
@@ -99,7 +99,7 @@ impl UserConfig {
         let name = path.display().to_string();
         match read_text(path) {
             Ok(text) => Ok(Some(SettingsFile { name, text })),
-            // A link that leads nowhere is there.
+            // A broken link is an error, not a missing file.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !self.named && !path.is_symlink() => {
                 Ok(None)
             }

@@ -1,4 +1,4 @@
-//! Settings in JSON with comments and in YAML, beside TOML: which files there are, and what they extend.
+//! Finds settings files in TOML, YAML and JSON with comments, and follows `extends`.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -13,13 +13,13 @@ use super::{
 };
 use crate::{Directory, layout::SETTINGS_RANKS};
 
-/// Most files that extend each other.
+/// Maximum length of a chain of `extends`.
 const MAX_CHAIN: usize = 16;
 
-/// Most files that one file extends, counted each time.
+/// Maximum number of extended files; a file that is extended twice counts twice.
 const MAX_FILES: usize = 64;
 
-/// The settings of the workspace in `directory`: what it extends first, its own file last.
+/// The settings files of the workspace in `directory`: extended files first, its own file last.
 pub(super) fn read_workspace_files(directory: &Directory) -> Result<Vec<SettingsFile>> {
     for names in SETTINGS_RANKS {
         let mut found = Vec::new();
@@ -42,14 +42,14 @@ pub(super) fn read_workspace_files(directory: &Directory) -> Result<Vec<Settings
 
 fn read_file(directory: &Directory, name: &str) -> Result<Option<SettingsFile>> {
     let file = directory.read(name, MAX_BYTES).map_err(|error| unreadable_error(name, error.message()))?;
-    // A link that leads nowhere is a file that cannot be read, and not one that nobody wrote.
+    // A broken link is an error, not a missing file.
     if file.is_none() && directory.path().join(name).symlink_metadata().is_ok() {
         return Err(unreadable_error(name, "it is a broken link"));
     }
     Ok(file.map(|file| SettingsFile { name: name.to_owned(), text: file.text.to_string() }))
 }
 
-/// A file behind everything that it extends.
+/// The files that `file` extends, followed by the file itself.
 fn read_chain(directory: &Directory, file: SettingsFile) -> Result<Vec<SettingsFile>> {
     let mut files = Vec::new();
     follow_extends(directory, file, &mut Vec::new(), &mut files)?;
@@ -62,7 +62,7 @@ fn follow_extends(
     chain: &mut Vec<String>,
     files: &mut Vec<SettingsFile>,
 ) -> Result<()> {
-    // What cannot be read as settings is told with everything else that is wrong.
+    // The caller parses the file again and reports its syntax errors with all other problems.
     let Ok(node) = parse(&file.name, &file.text) else {
         files.push(file);
         return Ok(());
@@ -116,7 +116,7 @@ fn extends_error(message: &str, place: Place) -> Error {
     Error::definition(Reason::Settings, message).with("setting", "extends").at(place)
 }
 
-/// A path from the root without `.` and `..`; `None` when it leads out.
+/// The path without `.` and `..`; `None` if it is outside of the root.
 fn normalize_path(path: &Path) -> Option<String> {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -133,14 +133,14 @@ fn normalize_path(path: &Path) -> Option<String> {
     plain.to_str().map(|path| path.replace('\\', "/"))
 }
 
-/// The content of `file` in the language that its name says.
+/// Parses the content of `file` in the format that its name selects.
 pub(crate) fn parse(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let name = file.rsplit('/').next().unwrap_or(file);
     match name.rsplit_once('.').map(|(_, extension)| extension) {
         Some("json" | "jsonc") => jsonc_map(file, text),
         Some("yaml" | "yml") => yaml_map(file, text),
-        // A file without an end of its own holds either.
+        // A file without an extension is JSON or YAML.
         Some("eddierc") if text.trim_start().starts_with(['{', '/']) => jsonc_map(file, text),
         Some("eddierc") => yaml_map(file, text),
         _ => toml::parse(file, text),
@@ -153,7 +153,7 @@ fn yaml_map(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     require_map(file, text, node)
 }
 
-/// An empty file sets nothing; anything else that is no map is a mistake.
+/// Accepts a map; an empty file is an empty map, anything else is an error.
 fn require_map(file: &str, text: &str, node: Node) -> Result<Node, Vec<SyntaxProblem>> {
     match &node.data {
         Data::Map(_) => Ok(node),
@@ -170,7 +170,7 @@ fn jsonc_map(file: &str, text: &str) -> Result<Node, Vec<SyntaxProblem>> {
     require_map(file, text, jsonc::parse(file, text).map_err(|problem| vec![problem])?)
 }
 
-/// A key in the spelling that settings have: `maxBytes` is `max_bytes`.
+/// A key in snake_case: `maxBytes` is `max_bytes`.
 #[must_use]
 pub fn snake_case(key: &str) -> String {
     let mut snake = String::with_capacity(key.len() + 4);
@@ -189,12 +189,12 @@ pub fn snake_case(key: &str) -> String {
     snake
 }
 
-/// The content of the settings at `path`, with everything that they extend; `merging` says how maps of both become one.
+/// The content of the settings at `path` and the files that they extend; `merging` says how their maps are merged.
 ///
-/// JSON, JSON with comments, YAML and TOML are told apart by the end of the name.
+/// The extension of the file selects JSON, JSON with comments, YAML or TOML.
 ///
 /// # Errors
-/// Code `definition` with the place: a file that cannot be read, is written wrongly, or extends itself.
+/// Code `definition` with the place if a file cannot be read, has a syntax error, or extends itself.
 pub fn read_config(path: &Path, merging: Merging) -> Result<Value> {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let missing = || unreadable_error(&path.display().to_string(), "file not found");
@@ -213,8 +213,8 @@ pub fn read_config(path: &Path, merging: Merging) -> Result<Value> {
     Ok(merged)
 }
 
-/// Where `setting`, a path such as `agents.subagents[0].prompt` in either spelling, stands in the settings at `path` and in what they
-/// extend: where it is set last, or as much of the way to it as there is.
+/// The place of `setting`, a path such as `agents.subagents[0].prompt`, in the settings at `path` or a file that they
+/// extend: where it is set last, or the place of its nearest existing parent.
 #[must_use]
 pub fn place_in_config(path: &Path, setting: &str) -> Option<Place> {
     let name = path.file_name()?.to_str()?;
@@ -232,7 +232,7 @@ pub fn place_in_config(path: &Path, setting: &str) -> Option<Place> {
     best.map(|(_, place)| place)
 }
 
-/// How many steps of the way to `setting` there are, and where they end.
+/// How many steps of the path `setting` exist in `root`, and the place of the last one.
 fn deepest_match(root: &Node, setting: &str) -> (usize, LineColumn) {
     let (mut node, mut depth) = (root, 0);
     for step in setting.split(['.', '[']).map(|step| step.trim_end_matches(']')) {
@@ -249,18 +249,18 @@ fn deepest_match(root: &Node, setting: &str) -> (usize, LineColumn) {
     (depth, node.at)
 }
 
-/// How the maps of settings and of what they extend become one.
+/// How the maps of settings and of the files that they extend are merged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Merging {
     /// Maps merge by key at every depth.
     #[default]
     Deep,
-    /// The same, but `variables` are those of the file that extends: the habit of the profile `eddie`.
+    /// The same, but `variables` are replaced as a whole, as in the profile `eddie`.
     WholeVariables,
 }
 
 impl Merging {
-    /// That of the profile that `compat` names.
+    /// The merging of the profile that `compat` names.
     pub(super) fn for_profile(compat: Option<&super::layers::LayerValue>) -> Self {
         match compat.and_then(|given| given.value.as_str()) {
             Some("eddie") => Self::WholeVariables,
@@ -268,13 +268,13 @@ impl Merging {
         }
     }
 
-    /// Whether what lies below the key at the end of `path` is replaced.
+    /// Whether the value of the last key of `path` is replaced as a whole.
     pub(super) fn replaces(self, path: &str) -> bool {
         self == Self::WholeVariables && path.rsplit('.').next() == Some("variables")
     }
 }
 
-/// Puts `over` on top of `base`: maps merge by key, everything else is replaced.
+/// Merges `over` into `base`: maps merge by key, everything else is replaced.
 pub(super) fn merge_into(base: &mut Value, over: Value, merging: Merging) {
     match (base, over) {
         (Value::Object(base), Value::Object(over)) => {
@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(parse("x.yaml", "").expect("is empty").to_value(), json!({}));
     }
 
-    /// Data as JSON holds it, three levels deep.
+    /// JSON data, three levels deep.
     fn data() -> impl Strategy<Value = Value> {
         let plain = prop_oneof![
             Just(Value::Null),
@@ -414,7 +414,7 @@ mod tests {
         })
     }
 
-    /// What JSON with comments is made of, in any order.
+    /// Tokens of JSON with comments, in any order.
     fn soup() -> impl Strategy<Value = String> {
         const PARTS: [&str; 24] = [
             "{",
@@ -459,7 +459,7 @@ mod tests {
         fn no_text_is_read_in_a_way_that_json_contradicts(text in prop_oneof![any::<String>(), soup()]) {
             let ours = parse("x.json", &text).map(|node| node.to_value());
             if let (Ok(ours), Ok(json)) = (&ours, serde_json::from_str::<Value>(&text)) {
-                // A file that holds nothing sets nothing.
+                // An empty file sets nothing.
                 let json = if json.is_null() { json!({}) } else { json };
                 prop_assert_eq!(ours, &json, "{}", text);
             }

@@ -1,18 +1,18 @@
-//! What keeps a process from serving others: settings that protect, and do not count.
+//! Checks that stop a daemon from starting without settings that protect it.
 //!
-//! A command goes on without a setting that is left out or unknown, and tells so: a person reads it. A daemon that goes
-//! on without its keys is open to everybody, and nobody reads its log. So it does not start.
+//! A command continues without a setting that is ignored or unknown, and prints a warning, which a person reads. A
+//! daemon that continues without its keys is open to everybody, and nobody reads its log, so it must not start.
 
 use hinagata_document::{Code, Error, Reason, Result};
 
 use super::{Origin, Settings, layers::combine_errors};
 
 impl Settings {
-    /// Whether all settings of these sections count that a workspace has. What the user's own file, the environment or a flag
-    /// sets is decided by the user, so it does not matter what the workspace says about it.
+    /// Checks that no setting of the workspace in these sections is ignored. If the user's own file, the environment or
+    /// a flag sets one, the user has decided, so the value of the workspace does not matter.
     ///
     /// # Errors
-    /// Code `approval`, reason `untrusted`: the settings that were left out.
+    /// Code `approval`, reason `untrusted`, with the ignored settings.
     pub fn check_left_out(&self, sections: &[&str]) -> Result<()> {
         let is_decided = |name: &str| {
             let origin = self.get(name).map(|found| &found.origin);
@@ -37,11 +37,11 @@ impl Settings {
         Err(first.place().cloned().into_iter().fold(error, Error::at))
     }
 
-    /// Whether every name of these sections is one of a setting, in files and in the environment. Without sections: all
-    /// names but those of `context` and `agents`, which protect nothing; the calls that read them tell of slips.
+    /// Checks that every name in these sections, in files and in the environment, is a setting. `None` checks all
+    /// sections but `context` and `agents`, which protect nothing; the calls that use those report their typos.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`: all names that are none.
+    /// Code `definition`, reason `settings`, with all unknown names.
     pub fn check_names(&self, sections: Option<&[&str]>) -> Result<()> {
         let is_checked_name = |name: &str| match sections {
             Some(sections) => is_in_sections(name, sections),
@@ -62,7 +62,7 @@ impl Settings {
     }
 }
 
-/// Whether the setting is one of a section.
+/// Whether the setting is in one of the sections.
 fn is_in_sections(name: &str, sections: &[&str]) -> bool {
     sections.contains(&name.split('.').next().unwrap_or(name))
 }

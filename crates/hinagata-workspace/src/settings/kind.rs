@@ -1,4 +1,4 @@
-//! What a setting can hold: how it is read from a file or a word, and how it is shown.
+//! The types of settings: how values are parsed from files and words, and how they are formatted.
 
 use hinagata_document::{Data, Node, toml};
 use hinagata_value::{ValueType, near_names};
@@ -11,25 +11,25 @@ use super::amount::{
 /// The type of a setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A text that is not empty.
+    /// A string that is not empty.
     Text,
     /// One of these words.
     Word(&'static [&'static str]),
     /// True or false.
     Flag,
-    /// A list of texts. A word gives it with commas: `a,b`.
+    /// A list of strings. On the command line and in the environment, commas separate them: `a,b`.
     Texts,
     /// A whole number, at most this one.
     Count(u64),
     /// A number of bytes, with or without a unit: `65536`, `"64KiB"`.
     Bytes,
-    /// A time: a number of seconds, or `"500ms"`, `"2s"`. Kept as seconds.
+    /// A time: a number of seconds, or `"500ms"`, `"2s"`. The value is in seconds.
     Time,
-    /// Anything, for whoever uses it to read.
+    /// Any value; the code that uses it checks it.
     Any,
 }
 
-/// Why something is no value of a setting.
+/// Why a value is invalid for a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct InvalidValue {
     pub(super) message: String,
@@ -48,7 +48,7 @@ impl InvalidValue {
 }
 
 impl Kind {
-    /// The type for people, as in `a whole number`.
+    /// The name of the type in messages, such as `a whole number`.
     #[must_use]
     pub const fn describe(self) -> &'static str {
         match self {
@@ -63,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// The value that a file holds.
+    /// Reads the value of a node of a file.
     pub(super) fn read_node(self, node: &Node) -> Result<Value, InvalidValue> {
         match (self, &node.data) {
             (Self::Any, _) => Ok(node.to_value()),
@@ -98,7 +98,7 @@ impl Kind {
         if fits { Ok(number.clone().into()) } else { Err(self.text_error(&number.to_string())) }
     }
 
-    /// The value that a word of the command line or the environment gives.
+    /// Parses the text of a flag or an environment variable.
     pub(super) fn parse_text(self, text: &str) -> Result<Value, InvalidValue> {
         let text = text.trim();
         match self {
@@ -136,7 +136,7 @@ impl Kind {
         }
     }
 
-    /// A value of this type for people; `-` for none.
+    /// Formats a value of this type for people; `-` for none.
     #[must_use]
     pub fn format_value(self, value: &Value) -> String {
         match (self, value) {
@@ -156,7 +156,7 @@ impl Kind {
     }
 }
 
-/// Whole seconds as a whole number.
+/// Seconds as a JSON number; whole seconds are an integer.
 fn seconds_value(seconds: f64) -> Value {
     if seconds.fract() == 0.0 { Value::from(seconds as u64) } else { Value::from(seconds) }
 }

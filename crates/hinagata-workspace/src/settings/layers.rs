@@ -1,4 +1,4 @@
-//! From files, environment and flags to a list of values, the lowest layer first.
+//! Collects the values of files, environment and flags into one list, the lowest layer first.
 
 use std::{collections::BTreeMap, ffi::OsStr};
 
@@ -13,7 +13,7 @@ use crate::layout::{SETTINGS_FILE, is_foreign_settings};
 
 const PREFIX: &str = "HINAGATA_";
 
-/// A value that a layer gives to a setting.
+/// The value of a setting in one layer.
 #[derive(Clone, Debug)]
 pub(super) struct LayerValue {
     pub(super) name: String,
@@ -22,7 +22,7 @@ pub(super) struct LayerValue {
     pub(super) origin: Origin,
 }
 
-/// All values that `sources` give, the lowest layer first.
+/// All values in `sources`, the lowest layer first.
 pub(super) fn collect_values(sources: &SettingsSources, problems: &mut Problems) -> Vec<LayerValue> {
     let mut values = Vec::new();
     if let Some(file) = &sources.user {
@@ -42,7 +42,7 @@ pub(super) fn collect_values(sources: &SettingsSources, problems: &mut Problems)
     values
 }
 
-/// What the files of the workspace set that only a trusted workspace may, by name; where several set it, as the last does.
+/// The settings of the workspace files that need trust, by name; if several files set one, the last value.
 pub(super) fn privileged(sources: &SettingsSources) -> BTreeMap<String, Value> {
     let (mut values, mut problems) = (Vec::new(), Problems::default());
     for file in sources.extended.iter().chain(&sources.workspace) {
@@ -52,8 +52,8 @@ pub(super) fn privileged(sources: &SettingsSources) -> BTreeMap<String, Value> {
     counts.map(|given| (given.name, given.value)).collect()
 }
 
-/// The habits that the name of `file` asks for. They count in every workspace, so nothing that needs trust may follow from
-/// this origin.
+/// The compatibility profile that the name of `file` selects. It applies in every workspace, so it must not grant
+/// anything that needs trust.
 fn profile_from_name(file: &SettingsFile) -> Option<LayerValue> {
     let setting = setting("compat").filter(|_| is_foreign_settings(&file.name))?;
     let origin = Origin::FileName(file.name.clone());
@@ -105,7 +105,7 @@ impl Reader<'_> {
                 };
                 self.problems.add_invalid(name, invalid, Some(self.place(node)), &self.file.name);
             }
-            // What others keep in their files is theirs, but for the sections that we read.
+            // In files of other programs, only unknown names in the sections that we share are typos.
             None if is_foreign_settings(&self.file.name) && !is_project_setting(name) => {}
             None => {
                 let error = unknown_setting(name).at(self.place(node));
@@ -115,7 +115,7 @@ impl Reader<'_> {
     }
 
     fn value(&mut self, name: &str, setting: &'static Setting, node: &Node) {
-        // An empty key of a configuration says nothing, as its format has it.
+        // An empty key in these sections sets nothing, as in the format of the other program.
         if node.is_null() && is_project_setting(name) {
             return;
         }
@@ -135,7 +135,7 @@ impl Reader<'_> {
     }
 }
 
-/// The name of the setting that `key` of the section `path` is: camelCase and snake_case are the same.
+/// The name of the setting at `key` of the section `path`; `key` may be in camelCase or snake_case.
 fn known_name(path: &str, key: &str) -> String {
     let joined = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     let (written, snake) = (joined(key), joined(&formats::snake_case(key)));
@@ -145,12 +145,12 @@ fn known_name(path: &str, key: &str) -> String {
     }
 }
 
-/// Whether a setting belongs to what configurations of other programs say too: what is packed, and agents.
+/// Whether a setting is in a section that settings files of other programs have too: packed files and agents.
 fn is_project_setting(name: &str) -> bool {
     ["context.", "agents."].iter().any(|section| name.starts_with(section))
 }
 
-/// Whether `name` is a part of names of settings.
+/// Whether `name` is a section of settings.
 fn is_section(name: &str) -> bool {
     SETTINGS.iter().any(|setting| setting.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
 }
@@ -158,7 +158,7 @@ fn is_section(name: &str) -> bool {
 fn read_environment(sources: &SettingsSources, values: &mut Vec<LayerValue>, problems: &mut Problems) {
     let mut ours: Vec<_> = sources.environment.iter().collect();
     ours.sort_unstable();
-    // Names that others gave too lie below our own.
+    // Variables of other programs rank below our own.
     for setting in SETTINGS {
         let Some(variable) = setting.variable else { continue };
         if let Some((_, value)) = ours.iter().find(|(name, value)| name == variable && !value.is_empty()) {
@@ -186,7 +186,7 @@ fn read_environment(sources: &SettingsSources, values: &mut Vec<LayerValue>, pro
     }
 }
 
-/// The setting that a variable of the environment names.
+/// The setting that an environment variable names.
 fn setting_for_variable(variable: &str) -> Option<(String, &'static Setting)> {
     let own = |setting: &&Setting| !setting.is_section() && setting.own_variable() == variable;
     if let Some(setting) = SETTINGS.iter().find(own) {
@@ -198,16 +198,16 @@ fn setting_for_variable(variable: &str) -> Option<(String, &'static Setting)> {
     })
 }
 
-/// Variables of ours that are no settings.
+/// Variables of Hinagata that are not settings.
 const OTHER_VARIABLES: [&str; 4] =
     [crate::root::ROOT_VARIABLE, super::CONFIG_VARIABLE, crate::StateDir::VARIABLE, "HINAGATA_COMPLETE"];
 
-/// What the commands and tests of this project call theirs.
+/// Prefixes of variables that the scripts and tests of this project use.
 const TEST_VARIABLES: [&str; 4] =
     ["HINAGATA_CACHE", "HINAGATA_TEST_", "HINAGATA_BLESS", "HINAGATA_DIFFERENTIAL"];
 
-/// Whether a variable with our prefix is no attempt at a setting: one of ours that is none, or one that a system of
-/// containers makes for a service that is called as we are.
+/// Whether a variable with our prefix is not meant as a setting: another variable of Hinagata, or one that a container
+/// system such as Kubernetes sets for a service named `hinagata`.
 fn is_foreign_variable(variable: &str) -> bool {
     let rest = &variable[PREFIX.len()..];
     let is_port = |rest: &str| {
@@ -274,7 +274,7 @@ fn parse_flag(flag: &str, problems: &mut Problems) -> Option<LayerValue> {
     }
 }
 
-/// The error about a name that is no setting, with names that may have been meant.
+/// The error for an unknown setting, with similar names.
 #[must_use]
 pub fn unknown_setting(name: &str) -> Error {
     let names = SETTINGS.iter().map(Setting::stem);
@@ -289,12 +289,12 @@ pub fn unknown_setting(name: &str) -> Error {
         .with_hint(LISTED)
 }
 
-/// What is wrong with the sources.
+/// The problems of the sources.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
-    /// What keeps the settings from being used.
+    /// Problems that make the settings unusable.
     errors: Vec<Error>,
-    /// What does not.
+    /// Problems that do not.
     warnings: Vec<Diagnostic>,
 }
 
@@ -308,7 +308,7 @@ impl Problems {
         self.push(place.into_iter().fold(error, Error::at));
     }
 
-    /// `source` is what the user wrote it in.
+    /// Adds an error for an invalid value; `source` is the file, variable or flag that has it.
     fn add_invalid(&mut self, name: &str, invalid: InvalidValue, place: Option<Place>, source: &str) {
         let InvalidValue { message, near, hint } = invalid;
         let sentence = match place {
@@ -320,7 +320,7 @@ impl Problems {
         self.push(hint.into_iter().fold(error, Error::with_hint));
     }
 
-    /// Tells that a value of a workspace does not count.
+    /// Adds a warning about an ignored value of a workspace.
     pub(super) fn add_ignored(&mut self, given: &LayerValue, message: String) {
         let error = Error::definition(Reason::Untrusted, message)
             .with("setting", given.name.as_str())
@@ -329,13 +329,13 @@ impl Problems {
         self.warnings.push(Diagnostic::warning(SETTINGS_FILE, error));
     }
 
-    /// The warnings, or one error that tells all errors, with the place of the first.
+    /// Returns the warnings, or one error that lists all errors, with the place of the first.
     pub(super) fn finish(self) -> Result<Vec<Diagnostic>> {
         combine_errors(&self.errors).map_or(Ok(self.warnings), Err)
     }
 }
 
-/// One error that tells all of `errors`, with the place of the first; `None` when there are none.
+/// One error that lists all of `errors`, with the place of the first; `None` if there are none.
 pub(super) fn combine_errors(errors: &[Error]) -> Option<Error> {
     let first = errors.first().cloned()?;
     let problem = |error: &Error| {

@@ -1,4 +1,4 @@
-//! Settings: what holds for a workspace unless a prompt or a call says otherwise, each value with its origin.
+//! Settings of a workspace, each value with its origin. A prompt or a call may override them.
 //!
 //! | layer, later wins | |
 //! |---|---|
@@ -8,11 +8,10 @@
 //! | environment | `HINAGATA_SECTION_KEY` |
 //! | flag | `section.key=value` of a call |
 //!
-//! The workspace lies above the user: what a project says about itself is meant for everybody who works in it, so its
-//! prompts are found and render alike for all, while the user's file says what holds where nobody knows better. Whoever
-//! wants it otherwise for once has the environment and flags. The price would be that a cloned project could take over, so
-//! everything that lets something run, connect or leave counts from a workspace only when the user trusts it; see
-//! [`Power`].
+//! The workspace overrides the user: a project's settings apply to everybody who works in it, so its prompts are found
+//! and rendered in the same way for all, and the user's file has the defaults for all projects. For exceptions there
+//! are the environment and flags. A cloned project must not gain control by this order, so a setting that runs
+//! programs, opens connections or sends data takes effect from a workspace only if the user trusts it; see [`Power`].
 
 mod amount;
 mod files;
@@ -39,16 +38,16 @@ pub use registry::{Power, SETTINGS, Setting, setting};
 
 use layers::{LayerValue, Problems, collect_values};
 
-/// The value of a setting, where it comes from, and what it won over.
+/// The value of a setting, its origin, and the values that it overrides.
 #[derive(Clone, Debug)]
 pub struct ResolvedSetting {
     /// The setting.
     pub setting: &'static Setting,
-    /// The value; `null` for none.
+    /// The value; `null` if there is none.
     pub value: Value,
-    /// Where it was written.
+    /// Its origin.
     pub origin: Origin,
-    /// The values of lower layers, the highest first.
+    /// The overridden values of lower layers, the highest layer first.
     pub overridden: Vec<(Value, Origin)>,
 }
 
@@ -74,11 +73,11 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The settings that `sources` give; `trusted` says whether the user trusts the workspace.
+    /// Resolves the settings of `sources`; `trusted` says whether the user trusts the workspace.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`: everything that is no TOML, of a wrong type, or a flag that names no
-    /// setting, at once.
+    /// Code `definition`, reason `settings`, with all problems: syntax errors, values of a wrong type and flags that do
+    /// not name a setting.
     pub fn resolve(sources: &SettingsSources, trusted: bool) -> Result<Self> {
         let mut settings = Self::default();
         let mut problems = Problems::default();
@@ -91,7 +90,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Puts a value over those of lower layers, if it counts.
+    /// Overrides the values of lower layers, unless trust is missing.
     fn put_value(&mut self, given: LayerValue, trusted: bool, merging: Merging, problems: &mut Problems) {
         let untrusted = !trusted && matches!(given.origin, Origin::Workspace(_));
         let value = match untrusted {
@@ -102,7 +101,7 @@ impl Settings {
         let LayerValue { name, setting, origin, .. } = given;
         match self.values.get_mut(&name) {
             Some(resolved) => {
-                // Between layers maps always merge; a profile decides within the files of a workspace.
+                // Maps of different layers always merge; for the files of a workspace, the profile decides.
                 let within =
                     matches!((&resolved.origin, &origin), (Origin::Workspace(_), Origin::Workspace(_)));
                 let merging = if within { merging } else { Merging::Deep };
@@ -120,7 +119,7 @@ impl Settings {
         }
     }
 
-    /// As much of a value as a workspace that is not trusted may set.
+    /// The part of a value that an untrusted workspace may set.
     fn allowed_value(&self, given: &LayerValue, problems: &mut Problems) -> Option<Value> {
         let name = &given.name;
         match given.setting.power {
@@ -157,16 +156,16 @@ impl Settings {
         }
     }
 
-    /// The setting called `name`; `None` for a name that is none, and for an entry of a section that nobody set.
+    /// The setting `name`; `None` for an unknown name, and for an entry of a section that is not set.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ResolvedSetting> {
         self.values.get(name)
     }
 
-    /// All settings in the order of the registry, the entries of a section by name.
+    /// All settings in the order of the registry; the entries of a section are sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &ResolvedSetting)> {
         registry::SETTINGS.iter().flat_map(|setting| {
-            // Without its star, the name of a section ends with a dot: its entries start with that.
+            // Without its `*`, the name of a section ends with a dot and is the prefix of its entries.
             let start = setting.name.trim_end_matches('*');
             let own =
                 move |name: &str| if setting.is_section() { name.starts_with(start) } else { name == start };
@@ -175,21 +174,21 @@ impl Settings {
         })
     }
 
-    /// What was ignored, and names that nobody knows.
+    /// Warnings about ignored values and unknown names.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
 }
 
-/// `over` on top of `base`, where maps merge.
+/// `base` overridden by `over`; maps merge.
 fn merge_over(base: &Value, over: Value, merging: Merging) -> Value {
     let mut merged = base.clone();
     formats::merge_into(&mut merged, over, merging);
     merged
 }
 
-/// Whether the limit `value` lets more through than `now`; none lets everything through.
+/// Whether the limit `value` is higher than `now`; no limit is the highest.
 fn is_above(value: &Value, now: &Value) -> bool {
     match (value.as_f64(), now.as_f64()) {
         (_, None) => false,
@@ -198,7 +197,7 @@ fn is_above(value: &Value, now: &Value) -> bool {
     }
 }
 
-/// Whether a path of a workspace leads out of it as it is written; links are checked where it is opened.
+/// Whether a path points outside of the workspace by its text alone; links are checked when it is opened.
 fn leads_out(path: &Value) -> bool {
     use std::path::{Component, Path};
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);

@@ -1,28 +1,28 @@
-//! Where the value of a setting was written.
+//! The origin of the value of a setting.
 
 use std::fmt;
 
 use hinagata_document::Place;
 
-/// The layer that a value comes from, with its place there. Later ones win.
+/// The layer that a value comes from, with its place. Later variants override earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Built in.
     Default,
     /// The user's own file.
     User(Place),
-    /// The name of the file of the workspace, which stands for habits and grants nothing.
+    /// The name of the settings file of the workspace, which selects a compatibility profile and needs no trust.
     FileName(String),
-    /// `hinagata.toml` of the workspace.
+    /// The settings file of the workspace, or a file that it extends.
     Workspace(Place),
-    /// A variable of the environment.
+    /// An environment variable.
     Environment(String),
     /// A flag of the call.
     Flag,
 }
 
 impl Origin {
-    /// The layer, for machines.
+    /// The name of the layer in JSON.
     #[must_use]
     pub const fn as_str(&self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
-//! Every setting there is: name, type, default, meaning, and what it could do in the hands of a stranger.
+//! The registry of all settings: name, type, default, meaning, and the trust that each needs.
 //!
-//! This table is the only place that lists them. Files, environment and flags are read by it, `hina config` prints it,
-//! the page `docs/reference/settings.md` is compared with it.
+//! Files, environment and flags are parsed by this table, `hina config` prints it, and a test compares
+//! `docs/reference/settings.md` with it.
 
 use serde_json::Value;
 
@@ -10,45 +10,45 @@ use super::Kind;
 /// One setting.
 #[derive(Clone, Copy, Debug)]
 pub struct Setting {
-    /// The name, as `section.key`. A `*` for the key stands for any name: each entry of the section is a setting.
+    /// The name, as `section.key`. The key `*` matches any name: each entry of the section is a setting.
     pub name: &'static str,
-    /// What it holds.
+    /// The type of its value.
     pub kind: Kind,
-    /// Whether it can hold nothing, written `-`.
+    /// Whether it can be unset, which is written `-`.
     pub optional: bool,
-    /// The default, written as a word; empty for a section.
+    /// The default in the syntax of a flag; empty for a section.
     pub default: &'static str,
-    /// What it is for, in one line.
+    /// A description in one line.
     pub meaning: &'static str,
-    /// What it could do in the hands of a stranger.
+    /// What it may do in an untrusted workspace.
     pub power: Power,
-    /// A variable of the environment that gives it too, below its own.
+    /// Another environment variable that sets it; its own variable overrides this one.
     pub variable: Option<&'static str>,
-    /// Whether maps of several layers are one, key by key.
+    /// Whether the maps of several layers are merged by key.
     pub merges: bool,
 }
 
-/// What a setting of a workspace that the user does not trust may do.
+/// What a setting may do in an untrusted workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Power {
-    /// It counts.
+    /// It takes effect.
     Harmless,
-    /// Its paths count as far as they stay beneath the workspace root.
+    /// Its paths beneath the workspace root take effect; others are ignored.
     Reaching,
-    /// It counts as far as it does not raise the limit.
+    /// It can lower the limit, but not raise it.
     Raising,
-    /// It does not count: it lets something run, connect or leave.
+    /// It is ignored, because it can run programs, open connections or send data.
     Widening,
 }
 
 impl Setting {
-    /// The default value; `null` for none.
+    /// The default value; `null` if there is none.
     #[must_use]
     pub fn default_value(&self) -> Value {
         self.read_text(self.default).unwrap_or_default()
     }
 
-    /// The value that the word `text` gives.
+    /// Parses the text of a flag or an environment variable.
     pub(super) fn read_text(&self, text: &str) -> Result<Value, super::kind::InvalidValue> {
         if self.optional && text.trim() == "-" {
             return Ok(Value::Null);
@@ -67,7 +67,7 @@ impl Setting {
         self.name.trim_end_matches(".*")
     }
 
-    /// The variable of the environment that gives it; of a section, how those of its entries start.
+    /// The environment variable that sets it; for a section, the prefix of the variables of its entries.
     #[must_use]
     pub fn own_variable(&self) -> String {
         format!("HINAGATA_{}", self.name.trim_end_matches('*').replace('.', "_").to_uppercase())
@@ -94,7 +94,7 @@ impl Setting {
     }
 }
 
-/// The setting that `name` names: by its own name, or as an entry of a section.
+/// The setting `name`, which may be an entry of a section.
 #[must_use]
 pub fn setting(name: &str) -> Option<&'static Setting> {
     let entry_of = |setting: &&Setting| {
@@ -163,7 +163,7 @@ pub static SETTINGS: &[Setting] = &[
     limit("limits.passes", COUNT_U32, "32", "passes of one render that waits for tools"),
     limit("limits.requests", COUNT_U32, "1_000", "tool calls in one render"),
     limit("limits.deadline", Kind::Time, "-", "time of the render itself; - sets none").optional(),
-    // Prompts and `defaults.json` say these themselves, as high as the caps allow.
+    // Prompts and `defaults.json` can override these, up to the caps.
     setting_of(
         "limits.max_output_size",
         COUNT_I64,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{Settings, amount};
 
 impl Settings {
-    /// The text of the setting `name`; `None` where it holds none.
+    /// The string of the setting `name`; `None` if it has none.
     #[must_use]
     pub fn text(&self, name: &str) -> Option<&str> {
         self.get(name)?.value.as_str()
@@ -21,14 +21,14 @@ impl Settings {
         self.get(name).is_some_and(|found| found.value == true)
     }
 
-    /// The texts of the setting `name`.
+    /// The strings of the setting `name`.
     #[must_use]
     pub fn texts(&self, name: &str) -> Vec<String> {
         let items = self.get(name).and_then(|found| found.value.as_array());
         items.into_iter().flatten().filter_map(|item| item.as_str().map(str::to_owned)).collect()
     }
 
-    /// The time of the setting `name`; `None` where it holds none.
+    /// The time of the setting `name`; `None` if it has none.
     #[must_use]
     pub fn time(&self, name: &str) -> Option<Duration> {
         Duration::try_from_secs_f64(self.get(name)?.value.as_f64()?).ok()
@@ -37,7 +37,7 @@ impl Settings {
     /// The times that the setting `name` lists.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`, when an entry is no time.
+    /// Code `definition`, reason `settings`, if an entry is not a time.
     pub fn times(&self, name: &str) -> Result<Vec<Duration>> {
         let time = |text: String| {
             let seconds =
@@ -54,7 +54,7 @@ impl Settings {
         self.texts(name).into_iter().map(time).collect()
     }
 
-    /// The count or the number of bytes of the setting `name`; `None` where it holds none.
+    /// The count or the number of bytes of the setting `name`; `None` if it has none.
     #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
         self.get(name)?.value.as_u64()
@@ -70,25 +70,25 @@ impl Settings {
         self.iter().filter_map(entry).collect()
     }
 
-    /// More directories with prompts, from the workspace root.
+    /// Additional directories with prompts, relative to the workspace root.
     #[must_use]
     pub fn catalog_paths(&self) -> Vec<String> {
         self.texts("catalog.paths")
     }
 
-    /// The name of what an undefined variable gives, unless the prompt says; `None` leaves it to the kind of source.
+    /// How undefined variables behave unless the prompt decides; `None` is the default of the source.
     #[must_use]
     pub fn undefined(&self) -> Option<&str> {
         self.text("render.undefined")
     }
 
-    /// The language of `system.language`, when it is set.
+    /// The value of `system.language`, if it is set.
     #[must_use]
     pub fn language(&self) -> Option<&str> {
         self.text("render.language")
     }
 
-    /// The zone of `system.datetime`, when it is set.
+    /// The time zone of `system.datetime`, if it is set.
     #[must_use]
     pub fn timezone(&self) -> Option<&str> {
         self.text("render.timezone")
@@ -119,7 +119,7 @@ impl Settings {
         }
     }
 
-    /// Compiled templates that are kept.
+    /// Maximum number of compiled templates in the cache.
     #[must_use]
     pub fn template_cache(&self) -> usize {
         usize::try_from(self.count("cache.templates").unwrap_or_default()).unwrap_or(usize::MAX)

@@ -1,8 +1,8 @@
-//! Telling that files of a workspace changed, as it happens.
+//! Watches the files of a workspace and reports changes.
 //!
-//! A [`Watcher`] owns one thread. It waits until a burst of changes is over, makes sure that it still watches everything,
-//! and then calls back. It watches first and tells second, so whoever reads everything anew when it is told misses
-//! nothing. Nobody waits for it: what happens meanwhile is noted in bounded space.
+//! A [`Watcher`] owns one thread. It waits until a burst of changes is over, renews its watches, and then calls the
+//! callback. Watches are renewed before the callback, so a callback that reads everything again misses nothing. Changes
+//! during the callback are recorded in bounded space.
 //!
 //! The reasons are in `docs/design/watching-files.md`.
 
@@ -24,25 +24,25 @@ use crate::{
     layout::{self, BUILTIN_PROMPTS, PACKS, SHARED, TRUST_FILE},
 };
 
-/// A burst is over when nothing happened for this long …
+/// A burst of changes ends when nothing changed for this long …
 const QUIET_TIME: Duration = Duration::from_millis(50);
 
-/// … or when it lasts this long.
+/// … or after this time.
 const MAX_BURST: Duration = Duration::from_millis(500);
 
-/// How long to wait before something is tried again that could not be watched.
+/// Delay before another attempt to watch a path that could not be watched.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
-/// Something changed.
+/// A burst of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What changed, in order; at most 256.
+    /// The changed paths, sorted; at most 256.
     pub paths: Vec<PathBuf>,
-    /// Whether more changed than `paths` tell, so that anything may have.
+    /// Whether `paths` is incomplete, so that any path may have changed.
     pub more: bool,
 }
 
-/// Watches files and directories for as long as it lives.
+/// Watches files and directories until it is dropped.
 #[derive(Debug)]
 pub struct Watcher {
     pending: Arc<PendingChanges>,
@@ -50,11 +50,11 @@ pub struct Watcher {
 }
 
 impl Watcher {
-    /// Watches `places`, files and directories with everything beneath them, whether they are there or not, and calls
-    /// `on_change` on a thread of its own after each burst of changes. Links are not followed.
+    /// Watches `places`, which are files, or directories with everything beneath them, and calls `on_change` on its own
+    /// thread after each burst of changes. The paths need not exist yet. Links are not followed.
     ///
     /// # Errors
-    /// Code `system` when the system does not allow to watch.
+    /// Code `system` if the system refuses to watch.
     pub fn new(
         places: impl IntoIterator<Item = PathBuf>,
         mut on_change: impl FnMut(Change) + Send + 'static,
@@ -74,11 +74,11 @@ impl Watcher {
 }
 
 impl Drop for Watcher {
-    /// Stops it: nothing is told afterwards.
+    /// Stops watching: the callback is not called afterwards.
     fn drop(&mut self) {
         self.pending.stop();
         if let Some(thread) = self.thread.take()
-            // Whoever is told may let go of the watcher: a thread does not wait for itself.
+            // The callback may drop the watcher, and a thread must not join itself.
             && thread.thread().id() != thread::current().id()
         {
             let _ = thread.join();
@@ -92,7 +92,7 @@ fn run_watch(pending: &PendingChanges, watches: &mut WatchSet, mut complete: boo
         let Some(burst) = pending.wait(patience, QUIET_TIME, MAX_BURST) else { return };
         let before = watches.count();
         complete = watches.arm_watches(burst.moved).unwrap_or(false);
-        // What could not be watched until now may have changed unseen.
+        // Paths that could not be watched until now may have changed unnoticed.
         let seen_late = watches.count() != before;
         if let Some(change) = burst.change.or_else(|| seen_late.then(Change::anything)) {
             on_change(change);
@@ -106,8 +106,8 @@ impl Change {
     }
 }
 
-/// The places of the workspace at `root` whose changes a catalog notices: prompts, words, agents, packs, the directories
-/// `paths` of the settings, built-ins, the settings under each of their names, and what `state` remembers about the workspace.
+/// The paths of the workspace at `root` that affect its catalog: prompts, vocabulary, agents, packs, the directories
+/// `paths` of the settings, built-in prompts, all names of settings files, and the decisions in `state`.
 #[must_use]
 pub fn watched_paths(root: &Path, paths: &[String], state: Option<&StateDir>) -> Vec<PathBuf> {
     let mut places: Vec<PathBuf> = [SHARED, PACKS, BUILTIN_PROMPTS]
@@ -123,7 +123,7 @@ pub fn watched_paths(root: &Path, paths: &[String], state: Option<&StateDir>) ->
     places
 }
 
-/// The place as the system names it in what it tells: the links above it are resolved, even where it is not there yet.
+/// The path as the system reports it: links in its parents are resolved, even if the path itself does not exist yet.
 fn resolve_above(place: &Path) -> PathBuf {
     let written = std::path::absolute(place).unwrap_or_else(|_| place.to_owned());
     for above in written.ancestors().skip(1) {

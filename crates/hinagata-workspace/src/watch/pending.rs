@@ -1,4 +1,4 @@
-//! What happened since it was told last: pending by the system's thread, taken by the watcher's.
+//! Changes that were not reported yet: the thread of the system adds them, the thread of the watcher takes them.
 
 use std::{
     collections::BTreeSet,
@@ -15,13 +15,13 @@ use notify::{
 use super::Change;
 use crate::layout::STAMPS_FILE;
 
-/// Most paths that are pending by name.
+/// Maximum number of recorded paths.
 const MAX_PATHS: usize = 256;
 
-/// Names of what we write only to rename or remove it.
+/// Names of files and directories that exist only until they are renamed or removed.
 const TEMPORARY_NAMES: [&str; 5] = [".coming", ".leaving", ".replacing", ".copy.new", "__pycache__"];
 
-/// Changes that nobody was told of yet.
+/// Changes that were not reported yet.
 #[derive(Debug)]
 pub(super) struct PendingChanges {
     places: Vec<PathBuf>,
@@ -34,17 +34,17 @@ struct State {
     paths: BTreeSet<PathBuf>,
     more: bool,
     moved: bool,
-    /// The first and the last time that something happened.
+    /// The times of the first and the last change.
     times: Option<(Instant, Instant)>,
     stopped: bool,
 }
 
-/// What happened, once it is over.
+/// The changes of one burst.
 #[derive(Debug, Default)]
 pub(super) struct Burst {
-    /// `None` when nothing happened and it is time to try again.
+    /// `None` if nothing changed before the timeout.
     pub(super) change: Option<Change>,
-    /// Whether what is watched may have been moved or removed.
+    /// Whether a watched path may have been moved or removed.
     pub(super) moved: bool,
 }
 
@@ -62,7 +62,7 @@ impl PendingChanges {
         self.wake.notify_all();
     }
 
-    /// Notes what the system tells.
+    /// Records an event of the system.
     pub(super) fn record_event(&self, event: notify::Result<Event>) {
         let (paths, moved, more) = match event {
             Ok(event) if event.need_rescan() => (Vec::new(), true, true),
@@ -73,7 +73,7 @@ impl PendingChanges {
                 let relevant = |path: &PathBuf| changes && self.is_relevant(path, moves);
                 (event.paths.into_iter().filter(relevant).collect(), moved, false)
             }
-            // Something is not watched any more.
+            // A path is no longer watched.
             Err(error) => (error.paths, true, true),
         };
         if paths.is_empty() && !moved && !more {
@@ -89,7 +89,7 @@ impl PendingChanges {
         self.wake.notify_all();
     }
 
-    /// Whether the path is a place or above one.
+    /// Whether the path is a watched one or a parent of one.
     fn is_above(&self, path: &Path) -> bool {
         self.places.iter().any(|place| place.starts_with(path))
     }
@@ -99,7 +99,7 @@ impl PendingChanges {
         inner.map_or_else(|| moves && self.is_above(path), |inner| !is_temporary(path, inner))
     }
 
-    /// Waits for something to happen, at most for `patience`, and then until it is over; `None` when stopped.
+    /// Waits for a change, at most for `patience`, and then until the burst is over; `None` if the watcher stopped.
     pub(super) fn wait(
         &self,
         patience: Option<Duration>,
@@ -141,7 +141,7 @@ impl State {
     }
 }
 
-/// Whether names came, went or changed: what is watched may be something else now.
+/// Whether a name was added, removed or renamed, so that a watched path may now be another file.
 fn is_move(kind: &EventKind) -> bool {
     matches!(
         kind,
@@ -149,7 +149,7 @@ fn is_move(kind: &EventKind) -> bool {
     )
 }
 
-/// Whether something is different now. Reading is no change; a file that was written is whole when it is closed.
+/// Whether the event is a change. Reading is not; a write is complete when the file is closed.
 fn is_change(kind: &EventKind) -> bool {
     match kind {
         EventKind::Access(kind) => matches!(kind, AccessKind::Close(AccessMode::Write)),
@@ -157,7 +157,7 @@ fn is_change(kind: &EventKind) -> bool {
     }
 }
 
-/// Whether it is there only in passing, while we write: `path` lies in a place, beneath which it is `inner`.
+/// Whether `path` is a temporary file of a write; `inner` is the path beneath the watched one.
 fn is_temporary(path: &Path, inner: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let hidden = name.starts_with('.') && (name.ends_with(".lock") || name.ends_with(".new"));

@@ -1,4 +1,4 @@
-//! What is being watched at the moment, which changes as directories come and go.
+//! The set of watched paths, which changes as directories are created and removed.
 
 use std::{
     collections::BTreeMap,
@@ -10,8 +10,8 @@ use notify::{Config, ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _}
 
 use super::pending::PendingChanges;
 
-/// Directories above a place that are watched for the names in them. Somebody may move or remove any of them: these
-/// reach from the directory of a workspace's part to the one that holds the workspace.
+/// Number of parents of a path that are watched for changes of names, because any of them may be moved or removed.
+/// Three reach from a directory such as `user_data/shared` to the parent of the workspace.
 const WATCHED_PARENTS: usize = 3;
 
 pub(super) struct WatchSet {
@@ -22,29 +22,29 @@ pub(super) struct WatchSet {
 
 impl WatchSet {
     pub(super) fn new(places: Vec<PathBuf>, pending: &Arc<PendingChanges>) -> notify::Result<Self> {
-        // A link in a workspace could lead to the root of the system.
+        // A link in a workspace could point to the root of the file system.
         let config = Config::default().with_follow_symlinks(false);
         let pending = Arc::clone(pending);
         let watcher = RecommendedWatcher::new(move |event| pending.record_event(event), config)?;
         Ok(Self { watcher, places, watches: BTreeMap::new() })
     }
 
-    /// How many paths are watched.
+    /// The number of watched paths.
     pub(super) fn count(&self) -> usize {
         self.watches.len()
     }
 
-    /// Watches what is there now; everything anew when something may have been moved or removed. Whether all of
-    /// it is watched.
+    /// Watches the existing paths and returns whether all of them are watched; `rewatch` renews existing watches,
+    /// because a path may have been moved or removed.
     ///
     /// # Errors
-    /// When the system does not allow it.
+    /// The error of the system if it refuses to watch.
     pub(super) fn arm_watches(&mut self, rewatch: bool) -> notify::Result<bool> {
         let wanted = paths_to_watch(&self.places);
         let stays_watched = |path: &PathBuf, mode: &RecursiveMode| !rewatch && wanted.get(path) == Some(mode);
         for path in self.watches.extract_if(.., |path, mode| !stays_watched(path, mode)).map(|(path, _)| path)
         {
-            // The system may have forgotten it already.
+            // The system may have removed the watch already.
             let _ = self.watcher.unwatch(&path);
         }
         let mut complete = true;
@@ -53,7 +53,7 @@ impl WatchSet {
         for (path, mode) in missing {
             match self.watcher.watch(&path, mode) {
                 Ok(()) => drop(self.watches.insert(path, mode)),
-                // It went away meanwhile.
+                // The path was removed in the meantime.
                 Err(error) if is_gone(&error) => complete = false,
                 Err(error) => return Err(error),
             }
@@ -70,18 +70,18 @@ fn is_gone(error: &notify::Error) -> bool {
     }
 }
 
-/// What has to be watched so that every change of `places` is seen.
+/// The paths to watch so that every change of `places` is noticed.
 fn paths_to_watch(places: &[PathBuf]) -> BTreeMap<PathBuf, RecursiveMode> {
     let whole: Vec<&PathBuf> = places.iter().filter(|place| is_directory(place)).collect();
     let mut wanted = BTreeMap::new();
     for place in places {
         let above = place.ancestors().skip(1).filter(|above| is_directory(above));
-        // Those that are near, and the nearest that is there, however far it is.
+        // The near parents, and the nearest existing one, however far it is.
         let near = place.ancestors().skip(1).take(WATCHED_PARENTS).last().unwrap_or(place);
         let nearest = above.enumerate().take_while(|(found, above)| *found == 0 || above.starts_with(near));
         wanted.extend(nearest.map(|(_, above)| (above.to_owned(), RecursiveMode::NonRecursive)));
     }
-    // What lies in a directory that is watched as a whole is watched already.
+    // A recursive watch covers everything inside its directory.
     let is_inside =
         |path: &Path| whole.iter().any(|place| path != place.as_path() && path.starts_with(place));
     wanted.extend(whole.iter().map(|place| ((*place).clone(), RecursiveMode::Recursive)));
@@ -117,6 +117,6 @@ mod tests {
             watched(&["user_data/shared", "user_data/shared/prompts", "hinagata.toml"]),
             ["", "c", "c/d", "c/d/user_data", "c/d/user_data/shared*"]
         );
-        assert_eq!(watched(&["ecosystem/default/prompts"]), ["c/d"], "the nearest that is there");
+        assert_eq!(watched(&["ecosystem/default/prompts"]), ["c/d"], "the nearest existing parent");
     }
 }
