@@ -111,7 +111,7 @@ fn an_agent_that_is_not_there_ends_the_call() {
     let ran = home.done(&["render", "hello", "--context", "agent_id=rumy", "--json"]);
     assert_eq!(
         (warnings(&ran), near(&ran)),
-        (vec!["there is no agent `rumy`".to_owned()], vec![json!("rumi")])
+        (vec!["agent `rumy` not found".to_owned()], vec![json!("rumi")])
     );
     home.write("user_data/packs/kit/pack.json", r#"{"pack_id": "kit"}"#);
     home.write("user_data/packs/kit/agents/mika/agent.json", "{}");
@@ -248,7 +248,7 @@ fn a_directory_that_is_linked_in_is_told() {
     let ran = home.run(&["render", "l1"]);
     assert!(
         ran.code == 3
-            && ran.stderr.contains("prompts/l1` is left out, because it is a link that leads out of"),
+            && ran.stderr.contains("prompts/l1` is ignored because it is a link that points outside of"),
         "{ran:?}"
     );
     assert!(!ran.stderr.contains("did you mean"), "{ran:?}");

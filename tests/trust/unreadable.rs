@@ -174,7 +174,7 @@ fn a_search_place_that_the_settings_name_and_nobody_made_is_told() {
     let home = furnished();
     home.write("hinagata.toml", "[catalog]\npaths = [\"more\"]\n");
     let ran = home.done(&["render", "hello", "name=Ada", "--json"]);
-    assert!(is_told(&ran, "there is no directory `more`"), "{ran:?}");
+    assert!(is_told(&ran, "directory `more` of `catalog.paths` not found"), "{ran:?}");
     fs::create_dir(home.path("more")).expect("made");
     assert_eq!(home.done(&["render", "hello", "name=Ada", "--json"]).json()["warnings"], json!([]));
 }

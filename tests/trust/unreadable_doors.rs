@@ -172,7 +172,7 @@ fn a_bound_key_is_told_no_names_of_what_cannot_be_read() {
         (told.to_string(), told["result"]["_meta"]["hinagata/warnings"].to_string()),
     ] {
         assert!(warnings.contains("the store cannot be read"), "{all}");
-        assert!(warnings.contains("what was decided about a pack cannot be read"), "{all}");
+        assert!(warnings.contains("the decisions about a pack cannot be read"), "{all}");
         let root = home.outside("").display().to_string();
         for hidden in ["store.redb", "approval.json", "hp", &root] {
             assert!(!all.contains(hidden), "{hidden}: {all}");

@@ -45,7 +45,7 @@ impl Agent {
         let Some(entries) = node.as_map() else {
             return Err(Error::definition(
                 Reason::Type,
-                format!("agent.json holds an object, not {}", node.kind()),
+                format!("agent.json must be an object, not {}", node.kind()),
             )
             .at(fields.place(&node)));
         };

@@ -44,7 +44,7 @@ impl Defaults {
         let Some(entries) = node.as_map() else {
             return Err(Error::definition(
                 Reason::Type,
-                format!("defaults.json holds an object, not {}", node.kind()),
+                format!("defaults.json must be an object, not {}", node.kind()),
             )
             .at(fields.place(&node)));
         };

@@ -86,7 +86,7 @@ impl std::borrow::Borrow<str> for PromptId {
 
 fn invalid(name: &str, problem: &str) -> Error {
     let shown: String = name.chars().take(80).collect();
-    Error::new(Code::Id, format!("`{shown}` is no prompt id: it {problem}"))
+    Error::new(Code::Id, format!("`{shown}` is not a valid prompt id: it {problem}"))
         .with("prompt_id", name.chars().take(1_024).collect::<String>())
         .with_hint("an id starts with a letter and has letters, digits and `_`, such as `daily_report`")
 }
@@ -105,7 +105,7 @@ fn check_segment(segment: &str) -> Result<(), &'static str> {
         return Err("has more than 64 characters");
     }
     if segment == PARTIALS {
-        return Err("is the name of the directory for shared parts");
+        return Err("is reserved for the directory of partials");
     }
     Ok(())
 }

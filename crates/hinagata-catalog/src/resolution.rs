@@ -77,7 +77,7 @@ impl Resolutions {
         };
         let at = |node: &Node| Place::at_line(file, text, node.at.line, node.at.column);
         if node.as_map().is_none() {
-            let message = format!("resolutions are an object by prompt id, not {}", node.kind());
+            let message = format!("resolutions must be an object by prompt id, not {}", node.kind());
             return whole(Error::definition(Reason::Type, message).at(at(&node)));
         }
         let mut all = Self::default();
@@ -92,7 +92,7 @@ impl Resolutions {
                 }
                 (Err(error), _) => found.push(Diagnostic::warning(file, error.at(at(value)))),
                 (Ok(id), None) => {
-                    let message = format!("the decision on `{name}` names no `source`");
+                    let message = format!("the resolution of `{name}` has no `source`");
                     let error = Error::definition(Reason::Resolution, message).at(at(value));
                     found.push(Diagnostic::warning(file, error.clone()));
                     all.broken.insert(id, error);
@@ -203,8 +203,8 @@ fn read_for_change(writer: &Writer) -> Result<Map<String, Value>> {
     let node = json::parse(FILE, &text)?;
     match node.to_value() {
         Value::Object(all) => Ok(all),
-        _ => Err(Error::definition(Reason::Type, format!("{FILE} holds {}, not an object", node.kind()))
-            .with_hint("correct or remove it, then decide again")),
+        _ => Err(Error::definition(Reason::Type, format!("{FILE} must be an object, not {}", node.kind()))
+            .with_hint("correct or remove the file, then choose again")),
     }
 }
 

@@ -43,7 +43,7 @@ impl Vocabulary {
         let Some(map) = node.as_map() else {
             let error = Error::definition(
                 Reason::Type,
-                format!("a vocabulary is an object of lists, not {}", node.kind()),
+                format!("a vocabulary must be an object of lists, not {}", node.kind()),
             )
             .with_hint("write {\"prompt.name\": [\"prompt.alias\"]}")
             .at(Place::at_line(file, text, node.at.line, node.at.column));
@@ -63,8 +63,11 @@ impl Vocabulary {
                 Some(aliases) => self.add_group(file, &at, origin, word, &aliases, &mut found),
                 None => found.push(Diagnostic::error(
                     file,
-                    Error::definition(Reason::Type, format!("the aliases of `{word}` are no list of words"))
-                        .at(at),
+                    Error::definition(
+                        Reason::Type,
+                        format!("the aliases of `{word}` must be a list of words"),
+                    )
+                    .at(at),
                 )),
             }
         }
@@ -148,11 +151,11 @@ impl Vocabulary {
                 continue;
             };
             if alias_namespace != namespace {
-                found.push(problem(format!("`{alias}` and `{preferred}` are of different namespaces")));
+                found.push(problem(format!("`{alias}` and `{preferred}` have different namespaces")));
                 continue;
             }
             if !self.add_alias(namespace, alias_word, word, origin) {
-                found.push(problem(format!("`{alias}` is an alias of more than one word; the first counts")));
+                found.push(problem(format!("`{alias}` is an alias of several words; the first one is used")));
             }
         }
     }

@@ -32,9 +32,9 @@ impl Catalog {
             Some((pack, state)) => {
                 format!("the pack `{pack}` has one, but is {state}: `hina pack show {pack}`")
             }
-            None => format!("its file would be {SHARED}/{AGENTS}/{id}/agent.json"),
+            None => format!("define it in {SHARED}/{AGENTS}/{id}/agent.json"),
         };
-        Error::new(Code::NotFound, format!("there is no agent `{id}`"))
+        Error::new(Code::NotFound, format!("agent `{id}` not found"))
             .with("agent_id", id)
             .with_near(near)
             .with_hint(hint)

@@ -89,7 +89,7 @@ impl Catalog {
             None if self.reach().is_some() => BOUND_CALLER_HINT.to_owned(),
             None => "`hina list` shows the prompts there are".to_owned(),
         };
-        let error = Error::new(Code::NotFound, format!("there is no prompt `{id}`"))
+        let error = Error::new(Code::NotFound, format!("prompt `{id}` not found"))
             .with("prompt_id", id.as_str())
             .with_near(near)
             .with_hint(hint);
@@ -212,19 +212,18 @@ impl Catalog {
             (None, Some(problem)) => (
                 "unresolved",
                 format!(
-                    "`{id}` is in {} places, and {SHARED_PROMPTS}/{}, which may decide, cannot be used: {}",
+                    "`{id}` has {} candidates, and {SHARED_PROMPTS}/{}, which may choose one, cannot be used: {}",
                     several.len(),
                     resolution::FILE,
                     problem.message()
                 ),
             ),
-            (None, None) => (
-                "unresolved",
-                format!("`{id}` is in {} places, and nothing decides between them", several.len()),
-            ),
+            (None, None) => {
+                ("unresolved", format!("`{id}` has {} candidates and no resolution", several.len()))
+            }
             (Some(recorded), _) => (
                 "stale_resolution",
-                format!("the decision on `{id}` names `{}`, which is not there any more", recorded.source),
+                format!("the resolution of `{id}` names `{}`, which no longer exists", recorded.source),
             ),
         };
         let error = Error::new(Code::Conflict, message)
@@ -257,7 +256,7 @@ impl Catalog {
             .or_else(|| self.replacement(&id, source));
         let Some(entry) = found else {
             let known = entries.iter().map(|entry| entry.source());
-            return Err(Error::new(Code::NotFound, format!("`{source}` is no candidate for `{id}`"))
+            return Err(Error::new(Code::NotFound, format!("`{source}` is not a candidate of `{id}`"))
                 .with("prompt_id", id.as_str())
                 .with("source", source)
                 .with_near(known.map(str::to_owned).collect())

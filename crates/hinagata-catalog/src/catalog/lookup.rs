@@ -91,18 +91,18 @@ impl Catalog {
         if let Some(other) = found.next() {
             return Err(Error::new(
                 Code::Conflict,
-                format!("`{id}` is in the store twice, and nothing decides between them"),
+                format!("`{id}` is ambiguous: the store contains it twice"),
             )
             .with("candidates", vec![entry.source(), other.source()])
-            .with_hint("rename one of the extensions, or put a template of that id into the store"));
+            .with_hint("rename one of the extensions, or add a template with this id to the store"));
         }
         match &entry.definition()?.body {
             Body::Text(text) => Ok(Some(FoundTemplate { text: text.clone(), root: RootKind::Store })),
             _ => Err(Error::definition(
                 Reason::NotAText,
-                format!("`{id}` is a list of messages, and no text to include"),
+                format!("`{id}` is a list of messages and cannot be included as text"),
             )
-            .with_hint("name a prompt that has `userPrompt` or `prompt`")),
+            .with_hint("include a prompt that has `userPrompt` or `prompt`")),
         }
     }
 
@@ -128,13 +128,13 @@ impl Catalog {
                     several.iter().map(|index| format!("{}/{name}", index.root.prefix)).collect();
                 Err(Error::new(
                     Code::Conflict,
-                    format!("{} packs have `{name}`, and nothing decides between them", several.len()),
+                    format!("`{name}` is ambiguous: {} packs contain it", several.len()),
                 )
                 .with_reason(Reason::Partial)
                 .with("template", name)
                 .with("candidates", candidates)
                 .with_hint(format!(
-                    "copy the one you mean to {}/{name}",
+                    "copy the file to use to {}/{name}",
                     hinagata_workspace::layout::SHARED_PROMPTS
                 )))
             }

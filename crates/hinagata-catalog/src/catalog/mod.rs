@@ -431,7 +431,7 @@ impl Catalog {
                 let error = PromptId::new(name).err().unwrap_or_else(|| {
                     Error::new(
                         Code::Id,
-                        format!("the directory `{name}` cannot be a prompt: its name has a `.` in it"),
+                        format!("the directory `{name}` cannot be a prompt: its name contains a `.`"),
                     )
                 });
                 all.push(Diagnostic::warning(format!("{}/{name}", index.root.prefix), error));
@@ -458,9 +458,8 @@ fn missing_path(workspace: &Directory, prefix: &str) -> Option<Diagnostic> {
         true => matches!(Directory::open(Path::new(prefix)), Ok(None)),
         false => matches!(workspace.directory(prefix), Ok(None)),
     };
-    let error =
-        Error::new(Code::NotFound, format!("there is no directory `{prefix}`, which `catalog.paths` names"))
-            .with_hint("make it, or correct the setting");
+    let error = Error::new(Code::NotFound, format!("directory `{prefix}` of `catalog.paths` not found"))
+        .with_hint("create it, or correct the setting");
     nothing.then(|| Diagnostic::warning(prefix, error.in_file(prefix)))
 }
 

@@ -95,11 +95,11 @@ impl Catalog {
 fn namespace_conflict(namespace: &str, files: Vec<String>) -> Diagnostic {
     let error = Error::new(
         Code::Conflict,
-        format!("{} providers give `{namespace}`, and nothing decides between them", files.len()),
+        format!("{} variable providers have the namespace `{namespace}`", files.len()),
     )
     .with_reason(Reason::Namespace)
     .with("namespace", namespace)
     .with("candidates", files)
-    .with_hint(format!("reject all packs but one of them, or pass `{namespace}` with the call"));
+    .with_hint(format!("reject all but one of the packs, or pass `{namespace}` with the call"));
     Diagnostic::error(PACKS, error)
 }

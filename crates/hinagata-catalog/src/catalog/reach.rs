@@ -155,7 +155,7 @@ impl StoreReachCache {
 
 /// What a caller is told who may miss something because of their key.
 pub const BOUND_CALLER_HINT: &str =
-    "this caller reaches some prompts alone; whoever runs the daemon can add more to `prompts` of the key";
+    "this caller can use some prompts only; the operator of the daemon can add more to `prompts` of the key";
 
 /// Directories of the workspace that prompts, packs, agents and the store are in.
 const OWN: [&str; 2] = [USER_DATA, "ecosystem"];
@@ -193,7 +193,7 @@ impl Catalog {
         }
         let is_stored = prompt.is_none_or(|prompt| prompt.store_prompt().is_some());
         if is_stored || self.is_own_file(path) {
-            return Err(Error::new(Code::Validation, "this file is not for the caller")
+            return Err(Error::new(Code::Validation, "the caller may not read this file")
                 .with_reason(Reason::File)
                 .with_hint(BOUND_CALLER_HINT));
         }

@@ -27,7 +27,7 @@ impl Catalog {
         self.opened_packs().iter().filter_map(|pack| {
             let error = pack.decision_error()?;
             if self.reach().is_some() {
-                let message = "what was decided about a pack cannot be read, so nothing of it is used";
+                let message = "the decisions about a pack cannot be read, so the pack is not used";
                 return Some(Diagnostic::warning(PACKS, Error::new(Code::Store, message)));
             }
             Some(Diagnostic::warning(pack.path(), error))
@@ -53,7 +53,7 @@ impl Catalog {
     fn resolution_problem(&self, problem: Option<&Error>) -> Option<Diagnostic> {
         let file = format!("{SHARED_PROMPTS}/{}", resolution::FILE);
         let error = problem.filter(|_| self.unread_prompts().is_none())?.clone().map_message(|message| {
-            format!("{file} cannot be used, so what it decides does not count: {message}")
+            format!("{file} cannot be used, so its resolutions are ignored: {message}")
         });
         Some(Diagnostic::warning(file, error))
     }
@@ -103,7 +103,7 @@ impl Catalog {
             }
             None => {
                 let error = error.map_message(|message| {
-                    format!("{message}, but `{}` cannot be read and may hold it", place(first))
+                    format!("{message}, but `{}` cannot be read and may contain it", place(first))
                 });
                 error.with_hint("`hina doctor` tells what is wrong with it")
             }

@@ -138,7 +138,7 @@ fn list(
 fn warn_of_unknown_fields(fields: &mut Fields<'_>, path: &str, node: &Node) {
     for (key, value) in node.as_map().unwrap_or_default() {
         if !FIELDS.contains(&key.as_str()) {
-            let message = format!("a variable has no `{}`, so it does nothing", truncate_for_display(key));
+            let message = format!("unknown field `{}` of a variable is ignored", truncate_for_display(key));
             fields.warn_of_unknown(&format!("{path}.{key}"), value, (key, &message), &FIELDS);
         }
     }
@@ -303,7 +303,12 @@ fn proposals(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<Proposa
         }
         _ => {
             let hint = "write a list, `{glob: \"docs/*.md\"}`, `{environ: NAME}`, or `{by: PARAMETER, values: {VALUE: [...]}}`";
-            fields.problem_with_hint(path, node, format!("`{path}` does not say what is proposed"), hint);
+            fields.problem_with_hint(
+                path,
+                node,
+                format!("`{path}` must be a list or an object of proposals"),
+                hint,
+            );
             None
         }
     }

@@ -84,11 +84,7 @@ const KEYS: [&str; 29] = [
 pub(super) fn read_draft(fields: &mut Fields<'_>, node: &Node) -> Draft {
     let mut draft = Draft::default();
     if node.as_map().is_none() {
-        fields.problem(
-            "(document)",
-            node,
-            format!("a prompt is described by an object, not {}", node.kind()),
-        );
+        fields.problem("(document)", node, format!("a prompt must be an object, not {}", node.kind()));
         return draft;
     }
     for (key, value) in node.as_map().unwrap_or_default() {
@@ -262,7 +258,7 @@ fn set_permission(
         permissions.set(name, allowed);
         return;
     }
-    let message = format!("there is no permission `{}`, so it grants nothing", truncate_for_display(name));
+    let message = format!("unknown permission `{}`: it grants nothing", truncate_for_display(name));
     fields.warn_of_unknown("permissions", node, (name, &message), &Permissions::NAMES);
 }
 
@@ -276,8 +272,7 @@ pub(crate) fn read_limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> 
             "max_output_size" => limits.max_output_size = whole_number(fields, &path, value),
             _ => {
                 limits.other.insert(name.clone(), value.to_value());
-                let message =
-                    format!("there is no limit `{}`, so it bounds nothing", truncate_for_display(name));
+                let message = format!("unknown limit `{}`: it has no effect", truncate_for_display(name));
                 fields.warn_of_unknown(&path, value, (name, &message), &PromptLimits::NAMES);
             }
         }

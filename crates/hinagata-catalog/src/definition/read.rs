@@ -254,7 +254,7 @@ impl Reader<'_> {
             let Some(text) = self.text(&name, LARGEST_TEMPLATE)? else {
                 return Err(Error::definition(
                     Reason::TemplateMissing,
-                    format!("there is no template file `{name}` beside the prompt"),
+                    format!("template file `{name}` of the prompt not found"),
                 )
                 .with("template", name.as_str())
                 .with_hint("create it, or correct the name in `template`")
@@ -276,7 +276,7 @@ impl Reader<'_> {
             (_, true) => Ok(Body::NeedsLoading),
             (true, _) => Ok(Body::Inherited),
             _ => Err(Error::definition(Reason::NoBody, format!("the prompt `{}` has nothing to render", self.id))
-                .with_hint("add a template.md, a module.yaml, a TEMPLATE, `messages`, or the parent whose template it takes in `extends`")),
+                .with_hint("add a template.md, a module.yaml, a TEMPLATE, `messages`, or `extends` with a parent that has a template")),
         }
     }
 
@@ -312,7 +312,7 @@ impl Reader<'_> {
             let mut fields = Fields::new(&file, text);
             let mut below = draft::read_draft(&mut fields, matter);
             if below.body.is_some() && !split.template.trim().is_empty() {
-                let message = "the front matter has a body, and there is a text below it";
+                let message = "the front matter has a body, and text follows it";
                 fields.problem_with_hint("messages", matter, message, "keep one of them");
             }
             below.warnings = fields.take_warnings();

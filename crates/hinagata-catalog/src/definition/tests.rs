@@ -259,16 +259,16 @@ fn broken_definitions_say_why() {
         (
             &[("prompt.py", "METADATA = {'template': 'gone.md'}")],
             "template_missing",
-            "no template file `gone.md`",
+            "template file `gone.md` of the prompt not found",
         ),
         (&[("prompt.yaml", "messages: [{role: usr, content: a}]\n")], "fields", "cannot be `usr`"),
         (&[("prompt.yaml", "messages: []\n")], "fields", "has no message"),
-        (&[("prompt.yaml", "- a\n")], "fields", "described by an object, not a list"),
+        (&[("prompt.yaml", "- a\n")], "fields", "a prompt must be an object, not a list"),
         (&[("prompt.json", "{\"prompt\": \"x\",}")], "syntax", "not valid JSON"),
         (
             &[("template.md", "---\nmessages: [{role: user, content: a}]\n---\nand a text\n")],
             "fields",
-            "there is a text below it",
+            "text follows it",
         ),
     ];
     for (files, reason, sentence) in cases {

@@ -35,7 +35,7 @@ impl ApprovedCopy {
     /// The copy that belongs to `record`.
     pub(super) fn open(state: &PackState, record: Arc<Record>) -> Result<Self> {
         let pack = state.pack().clone();
-        let directory = state.copy(&record).ok_or_else(|| copy_error(&pack, "is gone"))?;
+        let directory = state.copy(&record).ok_or_else(|| copy_error(&pack, "is missing"))?;
         Ok(Self { pack, record, directory, known: Mutex::default() })
     }
 
@@ -67,17 +67,18 @@ impl ApprovedCopy {
             return Err(self.missing_error(path));
         }
         match added {
-            Some(path) => Err(copy_error(&self.pack, &format!("has `{path}`, which nobody approved"))),
+            Some(path) => Err(copy_error(&self.pack, &format!("contains `{path}`, which was not approved"))),
             None => Ok(self.directory.path()),
         }
     }
 
     fn changed_error(&self, path: &str) -> Error {
-        copy_error(&self.pack, &format!("has another `{path}` than was approved")).with("file", path)
+        copy_error(&self.pack, &format!("contains a `{path}` that differs from the approved file"))
+            .with("file", path)
     }
 
     fn unreadable_error(&self, path: &str) -> Error {
-        copy_error(&self.pack, &format!("has a `{path}` that cannot be read")).with("file", path)
+        copy_error(&self.pack, &format!("contains a `{path}` that cannot be read")).with("file", path)
     }
 
     fn missing_error(&self, path: &str) -> Error {

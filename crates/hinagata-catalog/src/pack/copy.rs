@@ -55,7 +55,7 @@ impl PackCopy {
 fn read_manifest(pack: &PackId, bytes: &[u8]) -> Result<Manifest> {
     let file = format!("{PACKS}/{pack}/pack.json");
     let text = std::str::from_utf8(bytes).map_err(|error| {
-        Error::definition(Reason::Encoding, "`pack.json` is no UTF-8 text")
+        Error::definition(Reason::Encoding, "`pack.json` is not UTF-8 text")
             .with("file", file.as_str())
             .with_source(error)
     })?;
@@ -70,7 +70,7 @@ fn read_all(directory: &Directory, pack: &PackId) -> Result<impl Iterator<Item =
     }
     Ok(walked.files.into_keys().map(move |path| {
         let read = directory.read_with_stamp(&path, PackLimits::DEFAULT.file)?;
-        let gone = || Error::new(Code::Store, format!("`{path}` is gone")).with_reason(Reason::Io);
+        let gone = || Error::new(Code::Store, format!("`{path}` no longer exists")).with_reason(Reason::Io);
         let (bytes, _) = read.ok_or_else(gone)?;
         Ok((path, bytes))
     }))
@@ -81,22 +81,22 @@ pub fn refusal_error(pack: &PackId, refused: &Refused) -> Error {
     let path = &refused.path;
     let limits = PackLimits::DEFAULT;
     let (message, hint) = match refused.reason {
-        "link" => (format!("`{path}` is a link"), "replace it by what it leads to".to_owned()),
+        "link" => (format!("`{path}` is a link"), "replace it with its target".to_owned()),
         "bytecode" => {
-            let message = format!("`{path}` is Python's bytecode, which nobody can read");
+            let message = format!("`{path}` is Python bytecode, which nobody can review");
             (message, "remove it: Python runs the source".to_owned())
         }
-        "special" => (format!("`{path}` is no file and no directory"), "remove it".to_owned()),
-        "name" => (format!("a name in `{path}/` is no plain text"), "rename it".to_owned()),
+        "special" => (format!("`{path}` is neither a file nor a directory"), "remove it".to_owned()),
+        "name" => (format!("a name in `{path}/` is not plain text"), "rename it".to_owned()),
         "count" => ("it has too many files".to_owned(), format!("at most {} are allowed", limits.entries)),
         "depth" => {
-            let message = format!("`{path}` has too many directories around it");
-            (message, format!("at most {} are allowed", limits.depth))
+            let message = format!("`{path}` is nested too deeply");
+            (message, format!("at most {} levels are allowed", limits.depth))
         }
         "size" => {
             let hint =
                 format!("a file may have {} MiB, a pack {} MiB", limits.file >> 20, limits.total >> 20);
-            (format!("with `{path}` it is too large"), hint)
+            (format!("`{path}` exceeds the size limit"), hint)
         }
         _ => (format!("`{path}` cannot be read"), "check its permissions".to_owned()),
     };

@@ -129,7 +129,7 @@ impl Manifest {
         let Some(entries) = node.as_map() else {
             return Err(Error::definition(
                 Reason::Type,
-                format!("pack.json holds an object, not {}", node.kind()),
+                format!("pack.json must be an object, not {}", node.kind()),
             )
             .at(fields.place(&node)));
         };
@@ -167,7 +167,8 @@ impl Manifest {
                         "tools" => self.replaces.tools = names,
                         "flows" => self.replaces.flows = names,
                         _ => {
-                            let message = format!("nobody can replace `{}`", truncate_for_display(what));
+                            let message =
+                                format!("`replaces` cannot contain `{}`", truncate_for_display(what));
                             fields.warn_of_unknown("replaces", value, (what, &message), &REPLACEABLE);
                         }
                     }

@@ -108,9 +108,7 @@ impl Pack {
         let pack = &self.id;
         let error = self.seal.decision_error()?.with("pack_id", pack.as_str());
         Some(error.map_message(|message| {
-            format!(
-                "nothing of the pack `{pack}` is used, as what was decided about it cannot be read: {message}"
-            )
+            format!("the pack `{pack}` is not used because the decisions about it cannot be read: {message}")
         }))
     }
 
@@ -138,15 +136,15 @@ impl Pack {
         let (message, hint) = match state {
             Approval::Approved => return None,
             Approval::Pending => (
-                format!("the pack `{pack}` is not approved: nothing of it is used"),
+                format!("the pack `{pack}` is not approved and therefore not used"),
                 format!("look at it with `hina pack show {pack}`, then `hina pack approve {pack}`"),
             ),
             Approval::Modified => (
-                format!("the pack `{pack}` has changed since it was approved: nothing of it is used"),
+                format!("the pack `{pack}` has changed since it was approved and is therefore not used"),
                 format!("see what changed with `hina pack verify {pack}`, then `hina pack approve {pack}`"),
             ),
             Approval::Rejected => (
-                format!("the pack `{pack}` is rejected: nothing of it is used"),
+                format!("the pack `{pack}` is rejected and therefore not used"),
                 format!(
                     "take it away with `hina pack remove {pack}`, or use it after `hina pack approve {pack}`"
                 ),
@@ -162,9 +160,11 @@ impl Pack {
     /// A finding when it gives itself another name than its directory has.
     pub fn label_mismatch(&self, manifest: &Manifest) -> Option<Diagnostic> {
         let label = manifest.label.as_deref().filter(|label| *label != self.id.as_str())?;
-        let error =
-            Error::definition(Reason::PackId, format!("the pack in `{}` calls itself `{label}`", self.id))
-                .with_hint("the name of the directory counts; make both the same");
+        let error = Error::definition(
+            Reason::PackId,
+            format!("the pack in `{}` has the `pack_id` `{label}`", self.id),
+        )
+        .with_hint("the name of the directory is used; make both equal");
         Some(Diagnostic::warning(self.path(), error))
     }
 }

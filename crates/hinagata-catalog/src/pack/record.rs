@@ -175,7 +175,7 @@ impl PackState {
         if expected.is_some_and(|expected| *expected != copy.content) {
             return Err(Error::new(
                 Code::Approval,
-                format!("the pack `{}` is not what was looked at", self.pack),
+                format!("the pack `{}` has changed since it was reviewed", self.pack),
             )
             .with_reason(Reason::Modified)
             .with("pack_id", self.pack.as_str())

@@ -210,7 +210,7 @@ impl Seal {
     }
 
     fn pending_error(&self) -> Error {
-        Error::new(Code::Approval, format!("the approval of the pack `{}` was taken back", self.pack))
+        Error::new(Code::Approval, format!("the approval of the pack `{}` was revoked", self.pack))
             .with_reason(Reason::Pending)
             .with("pack_id", self.pack.as_str())
             .with_hint(format!("`hina pack approve {}` approves it again", self.pack))
@@ -218,7 +218,7 @@ impl Seal {
 
     fn modified_error(&self, path: &str) -> Error {
         let pack = &self.pack;
-        Error::new(Code::Approval, format!("`{path}` of the pack `{pack}` is not what was approved"))
+        Error::new(Code::Approval, format!("`{path}` of the pack `{pack}` differs from what was approved"))
             .with_reason(Reason::Modified)
             .with("pack_id", pack.as_str())
             .with("file", path)

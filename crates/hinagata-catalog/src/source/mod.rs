@@ -145,14 +145,14 @@ impl Index {
 fn link_diagnostic(prefix: &str, name: &str, leads: LinkTarget) -> Diagnostic {
     let source = format!("{prefix}/{name}");
     let leads_to = match &leads {
-        LinkTarget::Outside => format!("leads out of `{prefix}`"),
-        LinkTarget::Missing => "leads nowhere".to_owned(),
+        LinkTarget::Outside => format!("points outside of `{prefix}`"),
+        LinkTarget::Missing => "has no target".to_owned(),
         LinkTarget::Unreadable(_) => "cannot be followed".to_owned(),
     };
-    let message = format!("`{source}` is left out, because it is a link that {leads_to}");
+    let message = format!("`{source}` is ignored because it is a link that {leads_to}");
     let error = Error::definition(Reason::Link, message)
         .with("file", source.as_str())
-        .with_hint("replace the link by what it leads to, or name the place of it in `catalog.paths`");
+        .with_hint("replace the link with its target, or add the directory of the target to `catalog.paths`");
     let error = match leads {
         LinkTarget::Unreadable(cause) => error.with_source(cause),
         _ => error,

@@ -36,7 +36,10 @@ impl<'a> Extension<'a> {
             Error::definition(Reason::Extension, message.to_owned()).with_hint(hint.to_owned())
         };
         if !document.is_object() {
-            return Err(invalid("an extension is an object", "write an object with `name` and its prompts"));
+            return Err(invalid(
+                "an extension must be an object",
+                "write an object with `name` and its prompts",
+            ));
         }
         let name = document.get("name").and_then(Value::as_str).filter(|name| !name.is_empty());
         let name = name.ok_or_else(|| {
@@ -78,7 +81,7 @@ impl<'a> Extension<'a> {
         let kind = self.document.get("extensionType").and_then(Value::as_str).unwrap_or("prompt");
         (kind != "prompt").then(|| {
             let message =
-                format!("extensions of type `{kind}` contribute no prompts; `{}` is kept", self.name);
+                format!("extensions of type `{kind}` such as `{}` contribute no prompts", self.name);
             Error::definition(Reason::ExtensionType, message).with("extensionType", kind)
         })
     }
@@ -95,16 +98,21 @@ impl<'a> Extension<'a> {
         };
         let Some(wanted) = Range::parse(range) else {
             return Some(engine_error(format!(
-                "`{range}`, the version of the engine that `{}` wants, is no range",
+                "`{}` requires an invalid range of engine versions: `{range}`",
                 self.name
             )));
         };
         let met = match name {
             OWN_ENGINE => own_version().is_some_and(|version| wanted.contains(&version)),
             _ if name == ORIGINAL_ENGINE.0 => wanted.reaches_major(ORIGINAL_ENGINE.1),
-            _ => return Some(engine_error(format!("`{}` is made for another engine, `{name}`", self.name))),
+            _ => return Some(engine_error(format!("`{}` requires another engine, `{name}`", self.name))),
         };
-        (!met).then(|| engine_error(format!("`{}` wants `{name}` {range}, which this is not", self.name)))
+        (!met).then(|| {
+            engine_error(format!(
+                "`{}` requires `{name}` {range}, which this engine does not match",
+                self.name
+            ))
+        })
     }
 
     fn dependence(&self, item: &Value, others: &StoredMap) -> Option<Finding> {
@@ -118,7 +126,7 @@ impl<'a> Extension<'a> {
         Some(match text("failStrategy") {
             Some("ignore") => Finding::Warning(error),
             _ => Finding::Blocking(
-                error.with_hint("put it into the store, or let the dependence have `failStrategy: ignore`"),
+                error.with_hint("add it to the store, or set `failStrategy: ignore` for the dependence"),
             ),
         })
     }
@@ -130,7 +138,9 @@ fn own_version() -> Option<Version> {
 
 /// Why no extension called `name` with a version in `range` is there; `None` when one is.
 fn unmet_reason(name: &str, range: &str, others: &StoredMap) -> Option<String> {
-    let Some(wanted) = Range::parse(range) else { return Some(format!("`{range}` is no range of versions")) };
+    let Some(wanted) = Range::parse(range) else {
+        return Some(format!("`{range}` is not a range of versions"));
+    };
     let named = others.values().filter_map(|stored| Extension::read(&stored.value).ok());
     let mut versions = named.filter(|other| other.name == name).map(|other| other.version()).peekable();
     if versions.peek().is_none() {

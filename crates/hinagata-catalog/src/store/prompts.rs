@@ -119,7 +119,7 @@ impl StorePrompts {
                 let known = before(id).into_iter().find(|known| known.source == prompt.source);
                 let Some(known) = known.filter(|known| !known.is_same(prompt)) else { continue };
                 if let Err(error) = prompt.check() {
-                    let message = format!("{error}; the prompt is served as it was");
+                    let message = format!("{error}; the previous version of the prompt is served");
                     let stale = Error::new(error.code(), message).with("stale", true);
                     self.diagnostics.push(Diagnostic::error(&prompt.source, stale));
                     *prompt = known;

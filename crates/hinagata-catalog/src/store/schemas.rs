@@ -47,7 +47,7 @@ pub fn check_shape(kind: StoreKind, id: &str, document: &Value) -> Result<()> {
         .iter()
         .map(|(path, message)| serde_json::json!({"path": path, "message": message}))
         .collect();
-    Err(Error::new(Code::Validation, format!("`{id}` is no {}{place}: {message}", kind.singular()))
+    Err(Error::new(Code::Validation, format!("`{id}` is not a valid {}{place}: {message}", kind.singular()))
         .with("schema_errors", details)
         .with_hint(format!("`hina store schema {}` prints the shape", kind.as_str())))
 }

@@ -71,7 +71,7 @@ impl StoreKind {
             () => return Ok(()),
         };
         let shown: String = id.chars().take(80).collect();
-        Err(Error::new(Code::Id, format!("`{shown}` is no id of {}: {problem}", self.article()))
+        Err(Error::new(Code::Id, format!("`{shown}` is not a valid id of {}: {problem}", self.article()))
             .with_hint("an id has segments joined by `.`, such as `vscode.rules`"))
     }
 
@@ -106,7 +106,7 @@ impl FromStr for StoreKind {
         let found = Self::ALL.into_iter().find(|kind| kind.as_str() == word || kind.singular() == word);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::as_str);
-            Error::new(Code::Validation, format!("the store holds no `{word}`"))
+            Error::new(Code::Validation, format!("unknown kind of document `{word}`"))
                 .with_near(hinagata_value::near_names(word, names))
                 .with_hint(format!("one of {}", names.join(", ")))
         })

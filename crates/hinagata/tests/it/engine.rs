@@ -347,7 +347,7 @@ fn what_cannot_be_read_of_the_store_is_told_where_it_is_needed() {
     assert_eq!(told(&engine, "reads"), ["store", "store:mine", "store:theirs"]);
     assert_eq!(told(&engine, "plain"), ["store"]);
     let missing = text(&engine, "nothing_such", &json!({})).expect_err("is not there");
-    assert!(missing.message().contains("`store` cannot be read and may hold it"), "{missing:?}");
+    assert!(missing.message().contains("`store` cannot be read and may contain it"), "{missing:?}");
     let bound = engine.with_reach(&Arc::new(Reach::new(|_| true, |environ| environ == "mine")));
     assert!(!told(&bound, "reads").contains(&"store:theirs".to_owned()), "{:?}", told(&bound, "reads"));
     assert!(told(&bound, "reads").contains(&"store:mine".to_owned()));

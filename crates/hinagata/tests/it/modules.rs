@@ -275,15 +275,10 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
         ("sections:\n  objectve:\n    # here\n    - x\n", 2, "unknown section `objectve`", Some("objective")),
         ("sections:\n  cue:\n    - text:\n      - a\n      txt: b\n", 5, "unknown key `txt`", Some("text")),
         ("sections:\n  objectve: [x]\n", 2, "unknown section `objectve`", Some("objective")),
-        (
-            "sections:\n  cue:\n    - {text: a, json: {}}\n",
-            3,
-            "is two things at once: `text` and `json`",
-            None,
-        ),
+        ("sections:\n  cue:\n    - {text: a, json: {}}\n", 3, "has two kinds: `text` and `json`", None),
         ("sections:\n  cue: [=nobody.x]\n", 2, "starts at `nobody`, which is not in the context", None),
         ("context: {docs: list}\nsections:\n  cue: [{each: dcos, text: x}]\n", 3, "`dcos`", Some("docs")),
-        ("context: {a: string}\nsections:\n  cue: [=a.b]\n", 3, "which is of type string", None),
+        ("context: {a: string}\nsections:\n  cue: [=a.b]\n", 3, "which has type string", None),
         (
             "context: {docs: list}\nsections:\n  cue:\n    - x\n    - 'see {{ dosc }}'\n",
             5,
@@ -291,7 +286,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
             Some("docs"),
         ),
         ("sections:\n  cue: [{txt: a}]\n", 2, "unknown key `txt`", Some("text")),
-        ("sections:\n  cue: [{if: a}]\n", 2, "says nothing", None),
+        ("sections:\n  cue: [{if: a}]\n", 2, "has no content", None),
         (
             "sections:\n  materials: [{material: {id: a, titel: b, content: c}}]\n",
             2,
@@ -302,7 +297,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
         (
             "context: {x: list}\nsections:\n  terms:\n    - {each: x, section: S, items: []}\n",
             4,
-            "`each` cannot stand on a heading",
+            "a heading cannot have `each`",
             None,
         ),
         (
@@ -314,19 +309,19 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
         (
             "sections:\n  terms: [{subsection: S, items: [{material: {}}]}]\n",
             2,
-            "a material cannot stand under a heading",
+            "a material cannot be under a heading",
             None,
         ),
         ("sectons:\n  cue: [x]\n", 1, "unknown key `sectons`", Some("sections")),
-        ("cue: [x]\nsections: {}\n", 1, "the section `cue` stands beside `sections`", None),
+        ("cue: [x]\nsections: {}\n", 1, "the section `cue` is beside `sections`", None),
         ("sections:\n  cue: text\n", 2, "must be a list, not a string", None),
         ("sections:\n  messages: [{message: {role: robot, content: x}}]\n", 2, "cannot be `robot`", None),
         ("sections:\n  cue: [{as: x, text: a}]\n", 2, "`as` belongs to `each`", None),
-        ("sections:\n  schema: [{json: '{nope'}]\n", 2, "is text that is no JSON", None),
+        ("sections:\n  schema: [{json: '{nope'}]\n", 2, "is not valid JSON", None),
         (
             "sections:\n  messages: [{message: {role: tool, content: x}}]\n",
             2,
-            "does not say which call it answers",
+            "does not name the call that it answers",
             None,
         ),
         (

@@ -120,7 +120,7 @@ impl AdHocModules {
     fn evaluate_entries(&self, variables: &Map<String, Value>) -> Result<Vec<EvaluatedEntries>> {
         if let Some(unknown) = variables.keys().find(|name| self.context.get(name).is_none()) {
             let names = self.context.iter().map(|parameter| parameter.name.as_str());
-            return Err(Error::new(Code::Validation, format!("the context has no `{unknown}`"))
+            return Err(Error::new(Code::Validation, format!("variable `{unknown}` is not in the context"))
                 .with_near(hinagata_module::nearest_names(unknown, names))
                 .with_hint("declare it under `context`, or leave it out"));
         }
@@ -158,8 +158,8 @@ fn missing_variable(parameter: &crate::definition::Parameter) -> Error {
 
 fn read_file(path: &Path) -> Result<ModuleBody> {
     let none = || {
-        Error::new(Code::NotFound, format!("there is no file `{}`", path.display()))
-            .with_hint("name module files: `.yaml`, `.json` or `.toml`")
+        Error::new(Code::NotFound, format!("file `{}` not found", path.display()))
+            .with_hint("pass module files: `.yaml`, `.json` or `.toml`")
     };
     let (Some(name), directory) = (path.file_name().and_then(|name| name.to_str()), path.parent()) else {
         return Err(none());

@@ -33,11 +33,11 @@ pub(super) struct NoValues;
 
 impl Values for NoValues {
     fn template(&mut self, _number: usize) -> Result<Text> {
-        Err(Error::new(Code::Definition, "a template where everything is fixed"))
+        Err(Error::new(Code::Definition, "a fixed entry contains a template"))
     }
 
     fn value(&self, path: &PathUse) -> Result<Option<&Value>> {
-        Err(Error::new(Code::Definition, "a path where everything is fixed").at(path.place.clone()))
+        Err(Error::new(Code::Definition, "a fixed entry contains a path").at(path.place.clone()))
     }
 
     fn required_value(&self, path: &PathUse) -> Result<Option<&Value>> {
@@ -292,7 +292,7 @@ fn role_error(spec: &MessageSpec, role: Role, key: &str, hint: &str) -> Error {
 }
 
 fn missing_call_id(place: &Place) -> Error {
-    Error::new(Code::RenderRuntime, "a message of a tool does not say which call it answers")
+    Error::new(Code::RenderRuntime, "a tool message does not name the call that it answers")
         .with_reason(Reason::Runtime)
         .with_hint("add `toolCallId` to the message")
         .at(place.clone())
@@ -356,13 +356,10 @@ pub(crate) fn number_expected(path: &PathUse, value: &Value) -> Error {
 }
 
 fn shape_error(path: &PathUse, error: &hinagata_module::Error) -> Error {
-    Error::new(
-        Code::RenderRuntime,
-        format!("`{}` does not have the shape that is needed: {error}", path.path),
-    )
-    .with_reason(Reason::Runtime)
-    .with("path", path.path.as_str())
-    .at(path.place.clone())
+    Error::new(Code::RenderRuntime, format!("`{}` has an invalid shape: {error}", path.path))
+        .with_reason(Reason::Runtime)
+        .with("path", path.path.as_str())
+        .at(path.place.clone())
 }
 
 /// Bytes of the texts in a value, and some for each part of it.

@@ -101,7 +101,7 @@ fn dead_end(used: &PathUse, parameter: &Parameter) -> Option<String> {
         ValueType::String | ValueType::Integer | ValueType::Number | ValueType::Boolean | ValueType::File
     ) {
         let kind = parameter.kind.name();
-        return Some(format!("`{}` leads into `{}`, which is of type {kind}", used.path, parameter.name));
+        return Some(format!("`{}` goes into `{}`, which has type {kind}", used.path, parameter.name));
     }
     let schema = parameter.schema.as_ref()?;
     let properties = schema.get("properties")?.as_object()?;

@@ -97,14 +97,19 @@ impl Reader<'_, '_> {
                     Some((key, value)) => self.fields.unknown_key(field, value, key, &known),
                     None => {
                         let hint = format!("give it one of {}", KINDS.join(", "));
-                        self.fields.problem_with_hint(field, node, format!("`{field}` says nothing"), &hint);
+                        self.fields.problem_with_hint(
+                            field,
+                            node,
+                            format!("`{field}` has no content"),
+                            &hint,
+                        );
                     }
                 }
                 None
             }
             [first, second, ..] => {
                 let place = node.get(second).unwrap_or(node);
-                let message = format!("`{field}` is two things at once: `{first}` and `{second}`");
+                let message = format!("`{field}` has two kinds: `{first}` and `{second}`");
                 self.fields.problem_with_hint(field, place, message, "make it two entries");
                 None
             }
@@ -131,7 +136,7 @@ impl Reader<'_, '_> {
                 }
                 Some("section") => {
                     let hint = "make it a subsection, or an entry of its own";
-                    self.fields.problem_with_hint(&field, item, "a section cannot hold a section", hint);
+                    self.fields.problem_with_hint(&field, item, "a section cannot contain a section", hint);
                 }
                 Some(_) => {
                     if let Some(item) = self.text_item(&field, item) {
@@ -167,7 +172,7 @@ impl Reader<'_, '_> {
         match self.kind(field, node)? {
             "text" => {}
             other => {
-                let message = format!("`{field}`: a {other} cannot stand under a heading, only texts");
+                let message = format!("`{field}`: a {other} cannot be under a heading, only texts can");
                 let hint = "put it beside the heading, as an entry of the section";
                 self.fields.problem_with_hint(field, node, message, hint);
                 return None;
@@ -187,7 +192,7 @@ impl Reader<'_, '_> {
         for modifier in MODIFIERS {
             if let Some(value) = node.get(modifier) {
                 let hint = "structure is static: put it on the entries under the heading";
-                let message = format!("`{field}`: `{modifier}` cannot stand on a heading");
+                let message = format!("`{field}`: a heading cannot have `{modifier}`");
                 self.fields.problem_with_hint(field, value, message, hint);
             }
         }
@@ -221,7 +226,7 @@ impl Reader<'_, '_> {
         let Some(list) = node.get("each") else {
             for key in ["as", "where", "slice"] {
                 if let Some(value) = node.get(key) {
-                    let message = format!("`{field}`: `{key}` belongs to `each`, which is not there");
+                    let message = format!("`{field}`: `{key}` requires `each`");
                     self.fields.problem_with_hint(field, value, message, "add `each`, or remove it");
                 }
             }
@@ -236,7 +241,7 @@ impl Reader<'_, '_> {
                 reader.fields.problem_with_hint(
                     &field,
                     slice,
-                    format!("`{field}` must be a list of two"),
+                    format!("`{field}` must be a list of two items"),
                     hint,
                 );
                 return None;
@@ -250,7 +255,7 @@ impl Reader<'_, '_> {
         };
         if !is_name(&name) {
             let place = node.get("as").unwrap_or(node);
-            let message = format!("`{field}`: `{name}` cannot be the name of a variable");
+            let message = format!("`{field}`: `{name}` is not a valid variable name");
             self.fields.problem_with_hint(field, place, message, "use letters, digits and `_`");
         }
         self.local = Some(Arc::clone(&name));
@@ -278,7 +283,7 @@ impl Reader<'_, '_> {
         }
         let field = format!("{field}.else");
         if matches!(self.kind(&field, other)?, "section" | "subsection") {
-            let hint = "put the heading beside the entry, and let what stands under it depend on variables";
+            let hint = "put the heading beside the entry, and make the entries under it depend on variables";
             self.fields.problem_with_hint(&field, other, "a heading cannot depend on variables", hint);
             return None;
         }
@@ -446,7 +451,7 @@ impl Reader<'_, '_> {
             && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
         {
             let place = node.get("json").unwrap_or(node);
-            let message = format!("`{field}.json` is text that is no JSON: {error}");
+            let message = format!("`{field}.json` is not valid JSON: {error}");
             self.fields.problem_with_hint(field, place, message, "correct it, or write it as an object");
         }
     }

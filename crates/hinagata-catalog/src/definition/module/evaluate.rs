@@ -129,7 +129,7 @@ impl<'p> Worker<'_, 'p> {
     fn lookup(&self, used: &PathUse) -> Result<Option<&'p Value>> {
         let found = self.at(used);
         if found.is_none() && self.world.is_strict() {
-            let message = format!("`{}` is not there", used.path);
+            let message = format!("`{}` is undefined", used.path);
             return Err(Error::new(Code::RenderUndefined, message)
                 .with_reason(Reason::Undefined)
                 .with("missing", vec![used.path.as_str()])
@@ -160,10 +160,11 @@ impl Values for Worker<'_, '_> {
                 self.room = room;
                 Ok(())
             }
-            None => {
-                Err(Error::new(Code::OutputLimit, format!("the module says more than {} bytes", self.limit))
-                    .with_hint("render less, or raise `max_output_size`"))
-            }
+            None => Err(Error::new(
+                Code::OutputLimit,
+                format!("the module produces more than {} bytes", self.limit),
+            )
+            .with_hint("render less, or raise `max_output_size`")),
         }
     }
 }

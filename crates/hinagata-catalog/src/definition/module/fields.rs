@@ -89,7 +89,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         let text = self.fields.string(field, node)?;
         let is_reference = text.strip_prefix('=').is_some_and(|rest| Path::parse(rest).is_some());
         if is_template(&text) || is_reference {
-            let hint = "write the heading out, and let only what stands under it depend on variables";
+            let hint = "write the heading as fixed text; only the entries under it can depend on variables";
             self.fields.problem_with_hint(field, node, "a heading cannot depend on variables", hint);
             return None;
         }
@@ -105,8 +105,8 @@ impl<'r, 'f> Reader<'r, 'f> {
     pub(super) fn path(&mut self, field: &str, node: &Node, text: &str, condition: bool) -> Option<PathUse> {
         let Some(path) = Path::parse(text.trim()) else {
             let shown: String = text.chars().take(60).collect();
-            let message = format!("`{field}`: `{shown}` is no path into the context");
-            let hint = "write names joined by dots, such as `ticket.body`; a text that starts with `=` starts with `==`";
+            let message = format!("`{field}`: `{shown}` is not a path into the context");
+            let hint = "write names joined by dots, such as `ticket.body`; write `==` for a text that starts with `=`";
             self.fields.problem_with_hint(field, node, message, hint);
             return None;
         };

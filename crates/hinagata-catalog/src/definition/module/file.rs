@@ -87,7 +87,7 @@ pub(super) fn read_module_file(
         module: PromptModule::new(),
     };
     let Some(entries) = node.as_map() else {
-        let message = format!("a module is an object, not {}", node.kind());
+        let message = format!("a module must be an object, not {}", node.kind());
         fields.problem_with_hint("(document)", node, message, "start it with `sections:`");
         return fields.finish().map(|()| found);
     };
@@ -104,8 +104,7 @@ pub(super) fn read_module_file(
             about if ABOUT.contains(&about) => found.draft.read_key(&mut fields, about, value),
             unknown => {
                 if Section::from_name(unknown).is_some() {
-                    let message =
-                        format!("the section `{unknown}` stands beside `sections` instead of in it");
+                    let message = format!("the section `{unknown}` is beside `sections` instead of in it");
                     fields.problem_with_hint(unknown, value, message, "indent it under `sections`");
                 } else {
                     let known: Vec<&str> = OWN.into_iter().chain(ABOUT).collect();
@@ -115,7 +114,7 @@ pub(super) fn read_module_file(
         }
     }
     for parameter in found.context.iter().filter(|parameter| !is_name(&parameter.name)) {
-        let message = format!("`{}` cannot be the name of a variable", parameter.name);
+        let message = format!("`{}` is not a valid variable name", parameter.name);
         fields.problem_with_hint(
             "context",
             node.get("context").unwrap_or(node),
@@ -126,7 +125,7 @@ pub(super) fn read_module_file(
     if let Some(value) = node.get("sections") {
         sections(&mut fields, value, declared, &mut found, all);
     } else if node.get("uses").is_none() {
-        let hint = "add `sections`, or `uses` for a module of others alone";
+        let hint = "add `sections`, or `uses` to combine other modules";
         fields.problem_with_hint("sections", node, "the module has no `sections`", hint);
     }
     all.warnings.extend(fields.take_warnings());
@@ -178,7 +177,7 @@ fn custom_sections(fields: &mut Fields<'_>, node: &Node) -> Vec<CustomSection> {
         }
         let Some(part) = value.get("part").or_else(|| value.get("type")) else {
             let hint = "one of instructions, data, output";
-            fields.problem_with_hint(&field, value, format!("`{field}` does not say its `part`"), hint);
+            fields.problem_with_hint(&field, value, format!("`{field}` has no `part`"), hint);
             continue;
         };
         let names = Part::ALL.map(Part::name);

@@ -98,7 +98,7 @@ impl Loading<'_> {
             return self.load_preset(used, preset, place);
         }
         let Some(name) = resolve_path(from, used) else {
-            let message = format!("`{used}` leads out of the directory of the prompt");
+            let message = format!("`{used}` is outside of the directory of the prompt");
             return Err(Error::definition(Reason::UsesOutside, message)
                 .with_hint("keep the files of a module beside its prompt")
                 .at(place.clone()));
@@ -108,7 +108,7 @@ impl Loading<'_> {
         }
         match self.files.module_file(&name)? {
             Some(text) => self.load(&name, &text, Some(place)).map(|_| ()),
-            None => Err(Error::definition(Reason::UsesNotFound, format!("there is no module file `{name}`"))
+            None => Err(Error::definition(Reason::UsesNotFound, format!("module file `{name}` not found"))
                 .with("uses", used)
                 .with_hint("create it, or correct the name in `uses`")
                 .at(place.clone())),
@@ -130,7 +130,7 @@ impl Loading<'_> {
             Some(text) => self.load(used, &text, Some(place)).map(|_| ()),
             None => {
                 let names: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
-                Err(Error::definition(Reason::UsesNotFound, format!("there is no preset `{name}`"))
+                Err(Error::definition(Reason::UsesNotFound, format!("preset `{name}` not found"))
                     .with("uses", used)
                     .with_near(hinagata_module::nearest_names(name, names.iter().copied()))
                     .with_hint(format!("the presets are {}", names.join(", ")))
@@ -174,7 +174,7 @@ pub(super) fn refuse_clashes(below: &Parameters, above: &Parameters) -> Result<(
         };
         let (kind, known) = (parameter.kind.name(), other.kind.name());
         let declared = other.place.as_ref().map_or_else(String::new, |place| format!(" at {place}"));
-        let message = format!("`{}` is of type {kind} here, and of type {known}{declared}", parameter.name);
+        let message = format!("`{}` has type {kind} here, and type {known}{declared}", parameter.name);
         let error = Error::definition(Reason::ContextClash, message)
             .with("name", parameter.name.as_str())
             .with_hint("give it the same type, or another name");
