@@ -123,16 +123,16 @@ fn python_is_shown_the_approved_copy_and_not_the_directory_of_the_pack() {
 fn an_edited_copy_is_refused_until_the_pack_is_approved_again() {
     type Edit = fn(&Home);
     let edits: [(&str, Edit); 8] = [
-        ("another `prompts/hp/util_y.py`", |home| {
+        ("`prompts/hp/util_y.py` that differs", |home| {
             overwrite(&copy(home).join("prompts/hp/util_y.py"), EVIL);
         }),
-        ("another `prompts/hp/template.md`", |home| {
+        ("`prompts/hp/template.md` that differs", |home| {
             overwrite(&copy(home).join("prompts/hp/template.md"), "EVIL");
         }),
-        ("another `prompts/partials/part.md`", |home| {
+        ("`prompts/partials/part.md` that differs", |home| {
             overwrite(&copy(home).join("prompts/partials/part.md"), "EVIL");
         }),
-        ("another `variables/helper_y.py`", |home| {
+        ("`variables/helper_y.py` that differs", |home| {
             overwrite(&copy(home).join("variables/helper_y.py"), EVIL);
         }),
         ("__pycache__", |home| {
@@ -146,7 +146,7 @@ fn an_edited_copy_is_refused_until_the_pack_is_approved_again() {
             fs::remove_file(&data).expect("is removed");
             symlink(home.write_outside("evil.json", r#"{"said": "EVIL"}"#), data).expect("is linked");
         }),
-        ("gone", |home| fs::remove_dir_all(copy(home)).expect("is removed")),
+        ("is missing", |home| fs::remove_dir_all(copy(home)).expect("is removed")),
     ];
     for (told, edit) in edits {
         let home = approved();
