@@ -5,6 +5,7 @@
 use std::cell::RefCell;
 
 use hinagata::{Diagnostic, Error, Place, Reason, settings::snake_case};
+use hinagata_document::type_message;
 use hinagata_value::{ValueType, near_names};
 use serde_json::{Map, Value};
 
@@ -85,7 +86,7 @@ impl<'s> Section<'s> {
             None | Some(Value::Null) => None,
             Some(Value::Object(entries)) => Some(entries),
             Some(other) => {
-                shape.add_problem(path.clone(), type_message(ValueType::Object, other));
+                shape.add_problem(path.clone(), type_message(ValueType::Object, ValueType::of_value(other)));
                 None
             }
         };
@@ -141,7 +142,10 @@ impl<'s> Section<'s> {
                 items.iter().enumerate().map(section).collect()
             }
             Some(other) => {
-                shape.add_problem(self.field_path(key), type_message(ValueType::List, other));
+                shape.add_problem(
+                    self.field_path(key),
+                    type_message(ValueType::List, ValueType::of_value(other)),
+                );
                 Vec::new()
             }
         }
@@ -151,7 +155,10 @@ impl<'s> Section<'s> {
         match self.get(key)? {
             Value::String(text) => Some(text.clone()),
             other => {
-                shape.add_problem(self.field_path(key), type_message(ValueType::String, other));
+                shape.add_problem(
+                    self.field_path(key),
+                    type_message(ValueType::String, ValueType::of_value(other)),
+                );
                 None
             }
         }
@@ -218,7 +225,10 @@ impl<'s> Section<'s> {
             None => Map::new(),
             Some(Value::Object(entries)) => entries.clone(),
             Some(other) => {
-                shape.add_problem(self.field_path(key), type_message(ValueType::Object, other));
+                shape.add_problem(
+                    self.field_path(key),
+                    type_message(ValueType::Object, ValueType::of_value(other)),
+                );
                 Map::new()
             }
         }
@@ -240,10 +250,6 @@ pub(crate) fn camel_case(key: &str) -> String {
         }
     }
     camel
-}
-
-fn type_message(expected: ValueType, found: &Value) -> String {
-    format!("must be {}, not {}", expected.noun(), ValueType::of_value(found).noun())
 }
 
 fn describe_value(value: &Value) -> String {

@@ -46,8 +46,14 @@ pub fn truncate_for_display(name: &str) -> String {
     name.chars().take(60).collect()
 }
 
-fn type_message(field: &str, node: &Node, expected: ValueType) -> String {
-    format!("`{field}` must be {}, not {}", expected.noun(), node.kind())
+/// The message about a value of the wrong type, without the name of its field: "must be a list, not a string".
+pub fn type_message(expected: ValueType, found: ValueType) -> String {
+    format!("must be {}, not {}", expected.noun(), found.noun())
+}
+
+/// The message about an unknown field: "unknown field `titel`".
+pub fn unknown_field_message(name: &str) -> String {
+    format!("unknown field `{}`", truncate_for_display(name))
 }
 
 impl<'a> Fields<'a> {
@@ -85,12 +91,9 @@ impl<'a> Fields<'a> {
     /// Adds a problem for an unknown key.
     pub fn unknown_key(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::near_names(key, known.iter().copied());
-        let display_name = truncate_for_display(key);
         let hint = near.is_empty().then(|| format!("use {}", known.join(", ")));
-        let message = match field {
-            "(document)" => format!("unknown key `{display_name}`"),
-            field => format!("unknown key `{display_name}` in `{field}`"),
-        };
+        let unknown = unknown_field_message(key);
+        let message = if field == "(document)" { unknown } else { format!("{unknown} in `{field}`") };
         let place = self.place_of_key(key, node);
         self.push_at(&format!("{field}.{key}"), place, message, hint.map(Hint::from), near);
     }
@@ -120,8 +123,7 @@ impl<'a> Fields<'a> {
     pub fn warn_of_typo(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::close_names(key, known.iter().copied());
         if !near.is_empty() {
-            let message = format!("unknown key `{}`", truncate_for_display(key));
-            self.warn(field, node, key, &message, None, near);
+            self.warn(field, node, key, &unknown_field_message(key), None, near);
         }
     }
 
@@ -223,8 +225,9 @@ impl<'a> Fields<'a> {
         }
     }
 
-    fn wrong_type(&mut self, field: &str, node: &Node, expected: ValueType) {
-        self.problem(field, node, type_message(field, node, expected));
+    fn type_problem(&mut self, field: &str, node: &Node, expected: ValueType) {
+        let message = format!("`{field}` {}", type_message(expected, node.value_type()));
+        self.problem(field, node, message);
     }
 
     /// The string of a field; anything else is a problem.
@@ -232,12 +235,12 @@ impl<'a> Fields<'a> {
         match &node.data {
             Data::String(text) => Some(text.clone()),
             Data::Number(_) | Data::Bool(_) => {
-                let message = type_message(field, node, ValueType::String);
+                let message = format!("`{field}` {}", type_message(ValueType::String, node.value_type()));
                 self.problem_with_hint(field, node, message, "put it in quotes");
                 None
             }
             _ => {
-                self.wrong_type(field, node, ValueType::String);
+                self.type_problem(field, node, ValueType::String);
                 None
             }
         }
@@ -264,7 +267,7 @@ impl<'a> Fields<'a> {
     pub fn map<'n>(&mut self, field: &str, node: &'n Node) -> &'n [(String, Node)] {
         node.as_map().unwrap_or_else(|| {
             if !node.is_null() {
-                self.wrong_type(field, node, ValueType::Object);
+                self.type_problem(field, node, ValueType::Object);
             }
             &[]
         })
@@ -274,7 +277,7 @@ impl<'a> Fields<'a> {
     pub fn list<'n>(&mut self, field: &str, node: &'n Node) -> &'n [Node] {
         node.as_list().unwrap_or_else(|| {
             if !node.is_null() {
-                self.wrong_type(field, node, ValueType::List);
+                self.type_problem(field, node, ValueType::List);
             }
             &[]
         })

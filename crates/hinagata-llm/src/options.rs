@@ -6,6 +6,7 @@ use hinagata::{
     Reason, Result,
     module::driver::{RequestOptions, Tool},
 };
+use hinagata_value::ValueType;
 use serde_json::{Map, Value, json};
 
 use crate::{failure::validation_error, providers::Translation};
@@ -95,7 +96,8 @@ impl Translated {
             "top_p" => options.top_p = Some(parse_number(name, &value)?),
             "top_k" => options.top_k = Some(parse_count(name, &value)?),
             "seed" => {
-                options.seed = Some(value.as_i64().ok_or_else(|| option_type_error(name, "an integer"))?);
+                options.seed =
+                    Some(value.as_i64().ok_or_else(|| option_type_error(name, ValueType::Integer.noun()))?);
             }
             "stop" => options.stop = parse_texts(name, &value)?,
             "tools" => match parse_tools(&value) {
@@ -171,11 +173,11 @@ fn option_type_error(name: &str, wanted: &str) -> hinagata::Error {
 }
 
 fn parse_count(name: &str, value: &Value) -> Result<u64> {
-    value.as_u64().ok_or_else(|| option_type_error(name, "an integer"))
+    value.as_u64().ok_or_else(|| option_type_error(name, ValueType::Integer.noun()))
 }
 
 fn parse_number(name: &str, value: &Value) -> Result<f64> {
-    value.as_f64().ok_or_else(|| option_type_error(name, "a number"))
+    value.as_f64().ok_or_else(|| option_type_error(name, ValueType::Number.noun()))
 }
 
 fn parse_texts(name: &str, value: &Value) -> Result<Vec<String>> {

@@ -206,7 +206,7 @@ fn read_key(index: usize, key: &Value) -> Result<Key> {
     const KNOWN: [&str; 6] = ["name", "hash", "scopes", "prompts", "environs", "rate"];
     if let Some(unknown) = fields.keys().find(|name| !KNOWN.contains(&name.as_str())) {
         let near = hinagata_value::near_names(unknown, KNOWN);
-        return Err(key_error(index, &format!("unknown field `{unknown}`")).with_near(near));
+        return Err(key_error(index, &hinagata_document::unknown_field_message(unknown)).with_near(near));
     }
     let text = |name: &str| fields.get(name).and_then(Value::as_str);
     let Some(name) = text("name").filter(|name| !name.is_empty()) else {

@@ -1,6 +1,7 @@
 //! Request bodies, read field by field. Fields that no reader took are unknown and reported.
 
-use hinagata_value::near_names;
+use hinagata_document::{type_message, unknown_field_message};
+use hinagata_value::{ValueType, near_names};
 use serde_json::{Map, Value};
 
 use crate::problem::Problem;
@@ -23,22 +24,24 @@ impl Fields {
     }
 
     pub(crate) fn take_string(&mut self, name: &'static str) -> Result<Option<String>, Problem> {
-        self.take_typed(name, "a string", |value| match value {
+        self.take_typed(name, ValueType::String, |value| match value {
             Value::String(text) => Some(text),
             _ => None,
         })
     }
 
     pub(crate) fn take_integer(&mut self, name: &'static str) -> Result<Option<u64>, Problem> {
-        self.take_typed(name, "a non-negative integer", |value| value.as_u64())
+        let Some(value) = self.take_value(name) else { return Ok(None) };
+        let wrong = || Problem::bad_request(format!("`{name}` must be a non-negative integer"));
+        value.as_u64().map(Some).ok_or_else(wrong)
     }
 
     pub(crate) fn take_boolean(&mut self, name: &'static str) -> Result<Option<bool>, Problem> {
-        self.take_typed(name, "a boolean", |value| value.as_bool())
+        self.take_typed(name, ValueType::Boolean, |value| value.as_bool())
     }
 
     pub(crate) fn take_list(&mut self, name: &'static str) -> Result<Option<Vec<Value>>, Problem> {
-        self.take_typed(name, "a list", |value| match value {
+        self.take_typed(name, ValueType::List, |value| match value {
             Value::Array(items) => Some(items),
             _ => None,
         })
@@ -46,7 +49,7 @@ impl Fields {
 
     /// Takes an object; a missing one is empty.
     pub(crate) fn take_object(&mut self, name: &'static str) -> Result<Map<String, Value>, Problem> {
-        let object = self.take_typed(name, "an object", |value| match value {
+        let object = self.take_typed(name, ValueType::Object, |value| match value {
             Value::Object(object) => Some(object),
             _ => None,
         });
@@ -56,11 +59,13 @@ impl Fields {
     fn take_typed<T>(
         &mut self,
         name: &'static str,
-        kind: &str,
+        expected: ValueType,
         read: impl FnOnce(Value) -> Option<T>,
     ) -> Result<Option<T>, Problem> {
         let Some(value) = self.take_value(name) else { return Ok(None) };
-        read(value).map(Some).ok_or_else(|| Problem::bad_request(format!("`{name}` must be {kind}")))
+        let found = ValueType::of_value(&value);
+        let wrong = || Problem::bad_request(format!("`{name}` {}", type_message(expected, found)));
+        read(value).map(Some).ok_or_else(wrong)
     }
 
     /// The fields that were not taken.
@@ -71,8 +76,7 @@ impl Fields {
     /// Reports a field that was not taken.
     pub(crate) fn check_unknown(self) -> Result<(), Problem> {
         let Some(unknown) = self.rest.keys().next() else { return Ok(()) };
-        let shown: String = unknown.chars().take(80).collect();
-        Err(Problem::bad_request(format!("unknown field `{shown}`"))
+        Err(Problem::bad_request(unknown_field_message(unknown))
             .with_member("near", near_names(unknown, self.known.iter().copied()))
             .with_hint(format!("known fields: {}", self.known.join(", "))))
     }

@@ -273,7 +273,7 @@ fn refused(files: &[(&str, &str)]) -> Error {
 fn everything_wrong_is_told_with_its_place_and_advice() {
     let cases: [(&str, u32, &str, Option<&str>); 27] = [
         ("sections:\n  objectve:\n    # here\n    - x\n", 2, "unknown section `objectve`", Some("objective")),
-        ("sections:\n  cue:\n    - text:\n      - a\n      txt: b\n", 5, "unknown key `txt`", Some("text")),
+        ("sections:\n  cue:\n    - text:\n      - a\n      txt: b\n", 5, "unknown field `txt`", Some("text")),
         ("sections:\n  objectve: [x]\n", 2, "unknown section `objectve`", Some("objective")),
         ("sections:\n  cue:\n    - {text: a, json: {}}\n", 3, "has two kinds: `text` and `json`", None),
         ("sections:\n  cue: [=nobody.x]\n", 2, "starts at `nobody`, which is not in the context", None),
@@ -285,12 +285,12 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
             "`dosc` is not in the context",
             Some("docs"),
         ),
-        ("sections:\n  cue: [{txt: a}]\n", 2, "unknown key `txt`", Some("text")),
+        ("sections:\n  cue: [{txt: a}]\n", 2, "unknown field `txt`", Some("text")),
         ("sections:\n  cue: [{if: a}]\n", 2, "has no content", None),
         (
             "sections:\n  materials: [{material: {id: a, titel: b, content: c}}]\n",
             2,
-            "unknown key `titel`",
+            "unknown field `titel`",
             Some("title"),
         ),
         ("sections:\n  materials: [{material: {id: a, content: c}}]\n", 2, "has no `title`", None),
@@ -312,7 +312,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
             "a material cannot be under a heading",
             None,
         ),
-        ("sectons:\n  cue: [x]\n", 1, "unknown key `sectons`", Some("sections")),
+        ("sectons:\n  cue: [x]\n", 1, "unknown field `sectons`", Some("sections")),
         ("cue: [x]\nsections: {}\n", 1, "the section `cue` is beside `sections`", None),
         ("sections:\n  cue: text\n", 2, "must be a list, not a string", None),
         ("sections:\n  messages: [{message: {role: robot, content: x}}]\n", 2, "cannot be `robot`", None),
@@ -333,7 +333,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
         (
             "sections:\n  inputs:\n    - material: {id: a, title: b, content: c, attachments: [{text: x, image_url: y}]}\n",
             3,
-            "unknown key `image_url`",
+            "unknown field `image_url`",
             None,
         ),
         ("sections:\n  cue: [{text: a, else: b}]\n", 2, "`else` needs `if`", None),
@@ -374,7 +374,7 @@ fn circles_and_missing_files_are_told_where_they_are_used() {
     ] {
         let error = refused(&[("p/module.yaml", &uses(name)), ("q.yaml", "sections: {}")]);
         assert_eq!(
-            (error.reason(), error.place().map(|place| place.line)),
+            (error.reason().map(Reason::as_str), error.place().map(|place| place.line)),
             (Some(reason), Some(1)),
             "{error:?}"
         );
