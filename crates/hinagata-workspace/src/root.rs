@@ -133,7 +133,7 @@ mod tests {
         place
     }
 
-    fn found(
+    fn find_root(
         place: &Path,
         flag: Option<&str>,
         environment: Option<&str>,
@@ -148,18 +148,18 @@ mod tests {
     #[test]
     fn the_flag_beats_the_environment_and_both_beat_the_directory() {
         let place = place();
-        let both = found(place.path(), Some("a"), Some("b"), "settings");
+        let both = find_root(place.path(), Some("a"), Some("b"), "settings");
         assert_eq!(both, ("settings/a".into(), RootFound::Flag));
-        let one = found(place.path(), None, Some("b"), "settings");
-        assert_eq!(one, ("settings/b".into(), RootFound::Environment));
-        let empty = found(place.path(), None, Some(""), "settings");
+        let environment = find_root(place.path(), None, Some("b"), "settings");
+        assert_eq!(environment, ("settings/b".into(), RootFound::Environment));
+        let empty = find_root(place.path(), None, Some(""), "settings");
         assert_eq!(empty, ("settings".into(), RootFound::Settings));
     }
 
     #[test]
     fn the_nearest_marked_parent_is_the_root() {
         let place = place();
-        let at = |current: &str| found(place.path(), None, None, current);
+        let at = |current: &str| find_root(place.path(), None, None, current);
         assert_eq!(at("settings/deep/er"), ("settings".into(), RootFound::Settings));
         assert_eq!(at("data/deep"), ("data".into(), RootFound::UserData));
         fs::create_dir(place.path().join("settings/deep/user_data")).expect("made");
@@ -171,14 +171,14 @@ mod tests {
         let place = place();
         // A file named `user_data` is not a marker.
         fs::write(place.path().join("plain/user_data"), "").expect("written");
-        assert_eq!(found(place.path(), None, None, "plain"), ("plain".into(), RootFound::Current));
+        assert_eq!(find_root(place.path(), None, None, "plain"), ("plain".into(), RootFound::Current));
     }
 
     #[test]
     fn settings_that_cannot_be_read_mark_the_root_and_are_not_passed_over() {
         let place = place();
         fs::create_dir(place.path().join("settings/deep/hinagata.toml")).expect("made");
-        let at = found(place.path(), None, None, "settings/deep/er");
+        let at = find_root(place.path(), None, None, "settings/deep/er");
         assert_eq!(at, ("settings/deep".into(), RootFound::Settings));
     }
 

@@ -38,9 +38,9 @@ pub fn refuse_file(directory: &Path, name: &str, content: &[u8]) -> Result<()> {
 }
 
 fn withheld_error(name: &str, rule: &str) -> Error {
-    let shown: String = name.chars().take(200).collect();
-    Error::new(Code::Approval, format!("`{shown}` is withheld: it contains a secret ({rule})"))
+    let display_name: String = name.chars().take(200).collect();
+    Error::new(Code::Approval, format!("`{display_name}` is withheld: it contains a secret ({rule})"))
         .with_reason(Reason::Secret)
-        .with("file", shown)
+        .with("file", display_name)
         .with_hint("name another file; a parameter, a part or a hook may name it once you run `hina trust`")
 }

@@ -105,12 +105,12 @@ pub fn real_path(path: &Path) -> PathBuf {
 pub fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Option<T>> {
     let Some(text) = write::read_text(path, largest)? else { return Ok(None) };
     serde_json::from_str(&text).map(Some).map_err(|error| {
-        let shown = path.display().to_string();
+        let display_path = path.display().to_string();
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let place = Place::at_line(&shown, &text, number(error.line().max(1)), number(error.column()));
-        Error::new(Code::Store, format!("invalid data in {shown}"))
+        let place = Place::at_line(&display_path, &text, number(error.line().max(1)), number(error.column()));
+        Error::new(Code::Store, format!("invalid data in {display_path}"))
             .with_reason(Reason::Broken)
-            .with("path", shown)
+            .with("path", display_path)
             .with_hint("remove the file, then repeat the decisions that it recorded")
             .at(place)
             .with_source(error)
@@ -121,7 +121,7 @@ pub fn read_json<T: DeserializeOwned>(path: &Path, largest: u64) -> Result<Optio
 mod tests {
     use super::*;
 
-    fn found(variables: &[(&str, &str)], home: Option<&str>) -> Option<String> {
+    fn find_path(variables: &[(&str, &str)], home: Option<&str>) -> Option<String> {
         let variable =
             |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
         let state = StateDir::find(variable, home.map(PathBuf::from)).ok()?;
@@ -133,13 +133,14 @@ mod tests {
     fn the_directory_is_named_or_by_convention() {
         let named = ("HINAGATA_STATE", "/own/place");
         let xdg = ("XDG_STATE_HOME", "/xdg");
-        assert_eq!(found(&[named, xdg], Some("/home/u")).as_deref(), Some("/own/place"));
-        assert_eq!(found(&[xdg], Some("/home/u")).as_deref(), Some("/xdg/hinagata"));
+        assert_eq!(find_path(&[named, xdg], Some("/home/u")).as_deref(), Some("/own/place"));
+        assert_eq!(find_path(&[xdg], Some("/home/u")).as_deref(), Some("/xdg/hinagata"));
         assert_eq!(
-            found(&[("HINAGATA_STATE", ""), ("XDG_STATE_HOME", "not/absolute")], Some("/home/u")).as_deref(),
+            find_path(&[("HINAGATA_STATE", ""), ("XDG_STATE_HOME", "not/absolute")], Some("/home/u"))
+                .as_deref(),
             Some("/home/u/.local/state/hinagata")
         );
-        assert_eq!((found(&[], Some("")), found(&[], None)), (None, None));
+        assert_eq!((find_path(&[], Some("")), find_path(&[], None)), (None, None));
     }
 
     #[cfg(unix)]

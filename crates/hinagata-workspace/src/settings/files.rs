@@ -9,7 +9,7 @@ use std::{
 
 use hinagata_document::{Error, Reason, Result};
 
-use super::{formats, layers::privileged};
+use super::{formats, layers::privileged_values};
 use crate::Directory;
 
 /// The environment variable that names the user's own settings.
@@ -63,7 +63,7 @@ impl SettingsSources {
     /// revoke it. Users who had to confirm after each edit would learn to confirm without looking.
     #[must_use]
     pub fn privileged_text(&self) -> Option<String> {
-        let values = privileged(self);
+        let values = privileged_values(self);
         (!values.is_empty()).then(|| serde_json::to_string(&values).unwrap_or_default())
     }
 }

@@ -262,7 +262,7 @@ pub enum Merging {
 impl Merging {
     /// The merging of the profile that `compat` names.
     pub(super) fn for_profile(compat: Option<&super::layers::LayerValue>) -> Self {
-        match compat.and_then(|given| given.value.as_str()) {
+        match compat.and_then(|compat| compat.value.as_str()) {
             Some("eddie") => Self::WholeVariables,
             _ => Self::Deep,
         }
@@ -457,13 +457,13 @@ mod tests {
 
         #[test]
         fn no_text_is_read_in_a_way_that_json_contradicts(text in prop_oneof![any::<String>(), soup()]) {
-            let ours = parse("x.json", &text).map(|node| node.to_value());
-            if let (Ok(ours), Ok(json)) = (&ours, serde_json::from_str::<Value>(&text)) {
+            let parsed = parse("x.json", &text).map(|node| node.to_value());
+            if let (Ok(parsed), Ok(json)) = (&parsed, serde_json::from_str::<Value>(&text)) {
                 // An empty file sets nothing.
                 let json = if json.is_null() { json!({}) } else { json };
-                prop_assert_eq!(ours, &json, "{}", text);
+                prop_assert_eq!(parsed, &json, "{}", text);
             }
-            if let Err(problems) = ours {
+            if let Err(problems) = parsed {
                 prop_assert!(problems.iter().all(|(_, place)| place.is_some()), "{:?}", problems);
             }
         }

@@ -43,13 +43,13 @@ pub(super) fn collect_values(sources: &SettingsSources, problems: &mut Problems)
 }
 
 /// The settings of the workspace files that need trust, by name; if several files set one, the last value.
-pub(super) fn privileged(sources: &SettingsSources) -> BTreeMap<String, Value> {
+pub(super) fn privileged_values(sources: &SettingsSources) -> BTreeMap<String, Value> {
     let (mut values, mut problems) = (Vec::new(), Problems::default());
     for file in sources.extended.iter().chain(&sources.workspace) {
         Reader { file, origin: Origin::Workspace, values: &mut values, problems: &mut problems }.read();
     }
-    let counts = values.into_iter().filter(|given| given.setting.power != Power::Harmless);
-    counts.map(|given| (given.name, given.value)).collect()
+    let counts = values.into_iter().filter(|layer_value| layer_value.setting.power != Power::Harmless);
+    counts.map(|layer_value| (layer_value.name, layer_value.value)).collect()
 }
 
 /// The compatibility profile that the name of `file` selects. It applies in every workspace, so it must not grant
@@ -156,12 +156,13 @@ fn is_section(name: &str) -> bool {
 }
 
 fn read_environment(sources: &SettingsSources, values: &mut Vec<LayerValue>, problems: &mut Problems) {
-    let mut ours: Vec<_> = sources.environment.iter().collect();
-    ours.sort_unstable();
+    let mut variables: Vec<_> = sources.environment.iter().collect();
+    variables.sort_unstable();
     // Variables of other programs rank below our own.
     for setting in SETTINGS {
         let Some(variable) = setting.variable else { continue };
-        if let Some((_, value)) = ours.iter().find(|(name, value)| name == variable && !value.is_empty()) {
+        if let Some((_, value)) = variables.iter().find(|(name, value)| name == variable && !value.is_empty())
+        {
             push_text_value(
                 setting.name.to_owned(),
                 setting,
@@ -172,7 +173,7 @@ fn read_environment(sources: &SettingsSources, values: &mut Vec<LayerValue>, pro
             );
         }
     }
-    for (variable, value) in ours {
+    for (variable, value) in variables {
         let Some(variable) = variable.to_str().filter(|name| name.starts_with(PREFIX)) else { continue };
         let origin = Origin::Environment(variable.to_owned());
         match setting_for_variable(variable) {
@@ -321,11 +322,11 @@ impl Problems {
     }
 
     /// Adds a warning about an ignored value of a workspace.
-    pub(super) fn add_ignored(&mut self, given: &LayerValue, message: String) {
+    pub(super) fn add_ignored(&mut self, layer_value: &LayerValue, message: String) {
         let error = Error::definition(Reason::Untrusted, message)
-            .with("setting", given.name.as_str())
+            .with("setting", layer_value.name.as_str())
             .with_hint("look at it, then run `hina trust`; or set it in your own settings");
-        let error = given.origin.place().cloned().into_iter().fold(error, Error::at);
+        let error = layer_value.origin.place().cloned().into_iter().fold(error, Error::at);
         self.warnings.push(Diagnostic::warning(SETTINGS_FILE, error));
     }
 

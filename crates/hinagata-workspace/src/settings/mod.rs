@@ -81,24 +81,31 @@ impl Settings {
     pub fn resolve(sources: &SettingsSources, trusted: bool) -> Result<Self> {
         let mut settings = Self::default();
         let mut problems = Problems::default();
-        let given = collect_values(sources, &mut problems);
-        let merging = Merging::for_profile(given.iter().rev().find(|given| given.name == "compat"));
-        for given in given {
-            settings.put_value(given, trusted, merging, &mut problems);
+        let layer_values = collect_values(sources, &mut problems);
+        let merging =
+            Merging::for_profile(layer_values.iter().rev().find(|layer_value| layer_value.name == "compat"));
+        for layer_value in layer_values {
+            settings.put_value(layer_value, trusted, merging, &mut problems);
         }
         settings.diagnostics = problems.finish()?;
         Ok(settings)
     }
 
     /// Overrides the values of lower layers, unless trust is missing.
-    fn put_value(&mut self, given: LayerValue, trusted: bool, merging: Merging, problems: &mut Problems) {
-        let untrusted = !trusted && matches!(given.origin, Origin::Workspace(_));
+    fn put_value(
+        &mut self,
+        layer_value: LayerValue,
+        trusted: bool,
+        merging: Merging,
+        problems: &mut Problems,
+    ) {
+        let untrusted = !trusted && matches!(layer_value.origin, Origin::Workspace(_));
         let value = match untrusted {
-            true => self.allowed_value(&given, problems),
-            false => Some(given.value.clone()),
+            true => self.allowed_value(&layer_value, problems),
+            false => Some(layer_value.value.clone()),
         };
         let Some(value) = value else { return };
-        let LayerValue { name, setting, origin, .. } = given;
+        let LayerValue { name, setting, origin, .. } = layer_value;
         match self.values.get_mut(&name) {
             Some(resolved) => {
                 // Maps of different layers always merge; for the files of a workspace, the profile decides.
@@ -120,36 +127,41 @@ impl Settings {
     }
 
     /// The part of a value that an untrusted workspace may set.
-    fn allowed_value(&self, given: &LayerValue, problems: &mut Problems) -> Option<Value> {
-        let name = &given.name;
-        match given.setting.power {
-            Power::Harmless => Some(given.value.clone()),
+    fn allowed_value(&self, layer_value: &LayerValue, problems: &mut Problems) -> Option<Value> {
+        let name = &layer_value.name;
+        match layer_value.setting.power {
+            Power::Harmless => Some(layer_value.value.clone()),
             Power::Widening => {
                 problems.add_ignored(
-                    given,
+                    layer_value,
                     format!("`{name}` of this workspace is ignored: the workspace is not trusted"),
                 );
                 None
             }
             Power::Raising => {
                 let now = self.values.get(name).map_or(&Value::Null, |resolved| &resolved.value);
-                if is_above(&given.value, now) {
-                    let now = given.setting.kind.format_value(now);
+                if is_above(&layer_value.value, now) {
+                    let now = layer_value.setting.kind.format_value(now);
                     let message = format!("`{name}` stays {now}: an untrusted workspace cannot raise it");
-                    problems.add_ignored(given, message);
+                    problems.add_ignored(layer_value, message);
                     return None;
                 }
-                Some(given.value.clone())
+                Some(layer_value.value.clone())
             }
             Power::Reaching => {
-                let (outside, inside): (Vec<_>, Vec<_>) =
-                    given.value.as_array().cloned().unwrap_or_default().into_iter().partition(leads_out);
+                let (outside, inside): (Vec<_>, Vec<_>) = layer_value
+                    .value
+                    .as_array()
+                    .cloned()
+                    .unwrap_or_default()
+                    .into_iter()
+                    .partition(leads_out);
                 for path in outside {
                     let path = path.as_str().unwrap_or_default();
                     let message = format!(
                         "`{path}` of `{name}` is ignored: it is outside of this workspace, which is not trusted"
                     );
-                    problems.add_ignored(given, message);
+                    problems.add_ignored(layer_value, message);
                 }
                 Some(inside.into())
             }

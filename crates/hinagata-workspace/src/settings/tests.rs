@@ -41,11 +41,11 @@ fn later_layers_win_and_overridden_values_are_recorded() {
     };
     let settings = trusted(&sources);
     let language = settings.get("render.language").expect("is a setting");
-    let lost: Vec<_> =
+    let overridden: Vec<_> =
         language.overridden.iter().map(|(value, origin)| (value.clone(), origin.to_string())).collect();
     assert_eq!((language.value.clone(), language.origin.to_string()), (json!("zh"), "--set".to_owned()));
     assert_eq!(
-        lost,
+        overridden,
         [
             (json!("fr"), "HINAGATA_RENDER_LANGUAGE".to_owned()),
             (json!("ja"), "hinagata.toml:2:12".to_owned()),

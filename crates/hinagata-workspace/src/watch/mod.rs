@@ -86,7 +86,12 @@ impl Drop for Watcher {
     }
 }
 
-fn run_watch(pending: &PendingChanges, watches: &mut WatchSet, mut complete: bool, on_change: &mut dyn FnMut(Change)) {
+fn run_watch(
+    pending: &PendingChanges,
+    watches: &mut WatchSet,
+    mut complete: bool,
+    on_change: &mut dyn FnMut(Change),
+) {
     loop {
         let patience = (!complete).then_some(RETRY_DELAY);
         let Some(burst) = pending.wait(patience, QUIET_TIME, MAX_BURST) else { return };
@@ -94,14 +99,14 @@ fn run_watch(pending: &PendingChanges, watches: &mut WatchSet, mut complete: boo
         complete = watches.arm_watches(burst.moved).unwrap_or(false);
         // Paths that could not be watched until now may have changed unnoticed.
         let seen_late = watches.count() != before;
-        if let Some(change) = burst.change.or_else(|| seen_late.then(Change::anything)) {
+        if let Some(change) = burst.change.or_else(|| seen_late.then(Change::any_path)) {
             on_change(change);
         }
     }
 }
 
 impl Change {
-    fn anything() -> Self {
+    fn any_path() -> Self {
         Self { paths: Vec::new(), more: true }
     }
 }
