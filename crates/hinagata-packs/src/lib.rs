@@ -1,9 +1,7 @@
-//! Installs, shows, approves, verifies and removes packs: what every door does with them, and the answers that every
-//! door prints.
+//! Installs, shows, approves, verifies and removes packs, and defines the results that every door prints.
 //!
-//! [`Packs`] works on the packs of one workspace and on what the user's state directory remembers about them. What it
-//! shows is what the files say now, whether the pack is approved or not; what a render uses is decided by the
-//! [`Catalog`] alone.
+//! [`Packs`] manages the packs of one workspace and the decisions about them in the state directory of the user. It
+//! shows the current files of a pack, approved or not; only the [`Catalog`] decides what a render uses.
 //!
 //! ```
 //! use hinagata_catalog::{Catalog, CatalogOptions};
@@ -47,7 +45,7 @@ use self::view::View;
 
 /// The packs of a workspace.
 ///
-/// A change is seen by [`Packs::catalog`] at once; other snapshots see it when they are made anew.
+/// [`Packs::catalog`] has every change at once; other snapshots have it after a reload.
 #[derive(Clone, Debug)]
 pub struct Packs {
     catalog: Catalog,
@@ -55,7 +53,7 @@ pub struct Packs {
 }
 
 impl Packs {
-    /// The packs of the workspace of `catalog`, with what `state` remembers about them.
+    /// The packs of the workspace of `catalog`, with the decisions in `state`.
     #[must_use]
     pub fn new(catalog: &Catalog, state: &StateDir) -> Self {
         let approvals = Approvals::load(state, catalog.root());
@@ -72,14 +70,14 @@ impl Packs {
         &self.catalog
     }
 
-    /// Every pack in the order of names, whatever its state.
+    /// All packs by name, regardless of their state.
     #[must_use]
     pub fn list(&self) -> Vec<PackSummary> {
         let packs = self.catalog.opened_packs().iter();
         packs.map(|pack| PackSummary::from_view(&self.catalog, &View::from_pack(pack))).collect()
     }
 
-    /// Everything that a pack brings.
+    /// The content of a pack.
     ///
     /// # Errors
     /// Code `not_found`.
@@ -88,31 +86,32 @@ impl Packs {
         Ok(self.pack_details(&View::from_pack(pack)))
     }
 
-    /// Approves a pack as it is now. With `expected`, the content that [`Packs::show`] told, only if it is still that.
+    /// Approves the current files of a pack; with `expected`, the content from [`Packs::show`], only if they did not
+    /// change.
     ///
     /// # Errors
-    /// Code `not_found`; code `approval` when it holds what no pack can hold, or is not what was expected; code
-    /// `definition` when its `pack.json` is broken; code `store` when the approval cannot be written.
+    /// Code `not_found`; code `approval` if it contains files that no pack may contain, or differs from `expected`;
+    /// code `definition` if its `pack.json` is invalid; code `store` if the approval cannot be written.
     pub fn approve(&mut self, pack: &str, expected: Option<&Digest>, now: SystemTime) -> Result<PackSummary> {
         let found = Arc::clone(self.pack(pack)?);
         self.state_of(&found.id).approve(found.directory(), expected, now)?;
         self.reload_summary(&found.id)
     }
 
-    /// Remembers that a pack may not be used.
+    /// Records that a pack may not be used.
     ///
     /// # Errors
-    /// Code `not_found`; code `store` when it cannot be written.
+    /// Code `not_found`; code `store` if the decision cannot be written.
     pub fn reject(&mut self, pack: &str, now: SystemTime) -> Result<PackSummary> {
         let found = Arc::clone(self.pack(pack)?);
         self.state_of(&found.id).reject(&View::from_pack(&found).version(), now)?;
         self.reload_summary(&found.id)
     }
 
-    /// What changed since a pack was approved.
+    /// The changes of a pack since its approval.
     ///
     /// # Errors
-    /// Code `not_found`; code `store` when what was approved cannot be read.
+    /// Code `not_found`; code `store` if the approval cannot be read.
     pub fn verify(&self, pack: &str) -> Result<Verification> {
         let pack = self.pack(pack)?;
         Verification::for_pack(pack, &self.state_of(&pack.id))
@@ -134,7 +133,7 @@ impl Packs {
                 [] => "`hina pack list` shows the packs there are".to_owned(),
                 names => format!("did you mean `{}`?", names.join("` or `")),
             };
-            Error::new(Code::NotFound, format!("there is no pack `{name}`"))
+            Error::new(Code::NotFound, format!("pack `{name}` not found"))
                 .with("pack_id", name)
                 .with_near(near)
                 .with_hint(hint)

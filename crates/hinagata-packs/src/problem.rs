@@ -1,26 +1,26 @@
-//! Findings, as doors print them.
+//! Problems of packs, as doors print them.
 
 use hinagata_document::{Diagnostic, Error, Severity};
 use serde::Serialize;
 
-/// Something that is wrong, as doors print it.
+/// A problem of a pack, as doors print it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Problem {
     /// `error` or `warning`.
     pub severity: &'static str,
-    /// What it is about, as a path from the workspace root.
+    /// The file or directory, as a path from the workspace root.
     pub source: String,
-    /// The stable name of what is wrong.
+    /// The code of the error.
     pub code: &'static str,
-    /// The sentence.
+    /// The message.
     pub message: String,
-    /// The file, where one is known.
+    /// The file, if known.
     pub file: Option<String>,
     /// The line, from 1.
     pub line: Option<u32>,
     /// The column in characters, from 1.
     pub column: Option<u32>,
-    /// What to do next.
+    /// The next step.
     pub hint: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Taking a pack away, with everything that was decided about it.
+//! Removes a pack and all decisions about it.
 
 use std::{fs, io, path::Path, time::SystemTime};
 
@@ -12,29 +12,29 @@ use serde::Serialize;
 
 use super::Packs;
 
-/// The lock of the directory with the packs.
+/// The lock file of the directory of packs.
 pub(super) const LOCK: &str = ".packs.lock";
 
-/// Where a pack is on its way out.
+/// The name of a pack while it is removed.
 pub(super) const OUTGOING: &str = ".leaving";
 
-/// What was taken away.
+/// The result of removing a pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RemovedPack {
     /// The pack.
     pub pack_id: PackId,
-    /// The prompts whose recorded choice named it, which was taken back.
+    /// The prompts whose resolutions referred to it and are removed.
     pub resolutions: Vec<PromptId>,
 }
 
 impl Packs {
-    /// Removes a pack, its approval, and the recorded choices that name it.
+    /// Removes a pack, its approval and the resolutions that refer to it.
     ///
     /// # Errors
-    /// Code `not_found`; code `store` when something cannot be removed.
+    /// Code `not_found`; code `store` if something cannot be removed.
     pub fn remove(&mut self, pack: &str, now: SystemTime) -> Result<RemovedPack> {
         let id = self.pack(pack)?.id.clone();
-        // Whatever stops this half-way, what is left of the pack is not approved.
+        // If a later step fails, the rest of the pack is not approved.
         self.state_of(&id).forget()?;
         let resolutions = self.take_back_choices(&id, now)?;
         let directory = directory_beneath(self.catalog.root(), PACKS)?;
@@ -63,7 +63,7 @@ impl Packs {
     }
 }
 
-/// Takes the directory `place` away in one step, then what it holds. A link is taken away, not what it leads to.
+/// Renames the directory `place` in one step, then deletes it. Deletes a link itself, not its target.
 pub(super) fn remove_directory(writer: &Writer, place: &Path) -> io::Result<()> {
     let leaving = writer.directory().join(OUTGOING);
     remove_if_present(&leaving)?;
@@ -72,7 +72,7 @@ pub(super) fn remove_directory(writer: &Writer, place: &Path) -> io::Result<()> 
     remove_if_present(&leaving)
 }
 
-/// Removes whatever is at `path`.
+/// Removes the file, link or directory at `path`, if it exists.
 pub(super) fn remove_if_present(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),

@@ -1,4 +1,4 @@
-//! What packs propose to take the place of, and what the user said to that.
+//! Replacements that packs propose, and the decisions of the user.
 
 use std::{sync::Arc, time::SystemTime};
 
@@ -12,20 +12,20 @@ use serde::Serialize;
 
 use super::{Packs, view::View};
 
-/// A proposal of a pack: one of its own in the place of another one's.
+/// A proposal of a pack to replace a prompt, tool or flow by its own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Replacement {
-    /// What is to be replaced.
+    /// The kind of what it replaces.
     pub kind: ReplacementKind,
-    /// The one that is to be replaced.
+    /// The id of what it replaces.
     pub replaces: String,
-    /// The pack's own.
+    /// The id of the replacement in the pack.
     pub by: String,
-    /// What the user said to it.
+    /// The decision of the user.
     pub state: ReplacementState,
 }
 
-/// What a proposal is about.
+/// The kind of a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplacementKind {
@@ -37,25 +37,25 @@ pub enum ReplacementKind {
     Flow,
 }
 
-/// What the user said to a proposal.
+/// The decision of the user about a replacement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReplacementState {
-    /// Nothing yet.
+    /// No decision yet.
     Open,
-    /// It holds while the pack is approved.
+    /// Accepted; it applies while the pack is approved.
     Accepted,
-    /// Not in this version of the pack.
+    /// Declined for this version of the pack.
     Declined,
 }
 
 impl Packs {
-    /// Accepts the proposal of a pack to replace `prompt`, by a recorded choice for that prompt. Where it proposes to
-    /// replace no such prompt, a tool of that id is meant.
+    /// Accepts the proposal of a pack to replace `prompt` by recording a resolution. If the pack proposes no
+    /// replacement of that prompt, `prompt` is the id of a tool.
     ///
     /// # Errors
-    /// Code `not_found` when there is no such pack, prompt or proposal; code `approval` when the pack is not approved;
-    /// code `store` when it cannot be written.
+    /// Code `not_found` for an unknown pack, prompt or proposal; code `approval` if the pack is not approved; code
+    /// `store` if the decision cannot be written.
     pub fn accept_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
         if let Some((found, own)) = self.find_tool_proposal(pack, prompt)? {
             return self.decide_on_tool(&found, prompt, &own, true, now);
@@ -71,11 +71,11 @@ impl Packs {
         self.replacement(&found.id, &replaced)
     }
 
-    /// Declines the proposal of a pack to replace `prompt`, for this version of the pack. A choice that was recorded for it
-    /// is taken back.
+    /// Declines the proposal of a pack to replace `prompt`, for this version of the pack. Removes the resolution of an
+    /// earlier acceptance.
     ///
     /// # Errors
-    /// Code `not_found` when there is no such pack or proposal; code `store` when it cannot be written.
+    /// Code `not_found` for an unknown pack or proposal; code `store` if the decision cannot be written.
     pub fn decline_replacement(&mut self, pack: &str, prompt: &str, now: SystemTime) -> Result<Replacement> {
         if let Some((found, own)) = self.find_tool_proposal(pack, prompt)? {
             return self.decide_on_tool(&found, prompt, &own, false, now);
@@ -89,7 +89,7 @@ impl Packs {
         self.replacement(&found.id, &replaced)
     }
 
-    /// The pack and its own tool, where it proposes to replace a tool called `tool` and no prompt of that name.
+    /// The pack and its own tool, if it proposes to replace the tool `tool` and no prompt with that id.
     fn find_tool_proposal(&self, pack: &str, tool: &str) -> Result<Option<(Arc<Pack>, String)>> {
         let found = Arc::clone(self.pack(pack)?);
         let view = View::from_pack(&found);
@@ -152,7 +152,7 @@ impl Packs {
         Ok((found, wanted, own))
     }
 
-    /// The directory of a pack's own prompt, as a path from the workspace root.
+    /// The directory of a prompt of the pack, as a path from the workspace root.
     fn source_of(&self, pack: &PackId, own: &PromptId) -> Result<String> {
         let found = View::from_pack(self.pack(pack.as_str())?);
         let entry = found.prompts.as_ref().and_then(|prompts| prompts.find(own).next());
@@ -167,11 +167,12 @@ impl Packs {
                 && PromptId::new(&proposal.replaces).is_ok_and(|old| old == *replaced)
         };
         let view = View::from_pack(self.pack(pack.as_str())?);
-        let gone = || Error::new(Code::NotFound, format!("the proposal of the pack `{pack}` is gone"));
+        let gone =
+            || Error::new(Code::NotFound, format!("the pack `{pack}` no longer proposes this replacement"));
         self.replacements(&view).into_iter().find(is_it).ok_or_else(gone)
     }
 
-    /// Everything that a pack proposes, in order.
+    /// All proposals of a pack, in order.
     pub(super) fn replacements(&self, view: &View<'_>) -> Vec<Replacement> {
         let Ok(manifest) = &view.manifest else { return Vec::new() };
         let decisions = self.state_of(view.id()).decisions().unwrap_or_default();
@@ -214,19 +215,19 @@ impl Packs {
     }
 }
 
-/// The file of a pack's own tool, as a path from the workspace root; packs name it with or without their own name.
+/// The file of a tool of the pack, as a path from the workspace root. `own` can have the name of the pack as a prefix.
 fn tool_source(pack: &PackId, own: &str) -> String {
     let name = own.strip_prefix(pack.as_str()).and_then(|rest| rest.strip_prefix('.')).unwrap_or(own);
     format!("{PACKS}/{pack}/tools/{name}.json")
 }
 
-/// What the decision on a tool is remembered under, beside those on prompts.
+/// The key of a decision about a tool, among those about prompts.
 fn tool_key(tool: &str) -> String {
     format!("tool:{tool}")
 }
 
 fn missing_replacement_error(pack: &PackId, own: &str) -> Error {
-    Error::new(Code::NotFound, format!("the pack `{pack}` proposes `{own}`, which it does not have"))
+    Error::new(Code::NotFound, format!("the pack `{pack}` proposes `{own}`, but does not contain it"))
         .with("pack_id", pack.as_str())
         .with_hint(format!("decline it: `hina pack show {pack}` lists what it has"))
 }
@@ -235,7 +236,7 @@ fn is_declined(decisions: &Decisions, version: &str, prompt: &str) -> bool {
     decisions.declined.get(version).is_some_and(|prompts| prompts.contains(prompt))
 }
 
-/// Whether a recorded choice puts the pack's `own` prompt in the place of `replaced`.
+/// Whether a resolution replaces `replaced` by the prompt `own` of the pack.
 fn is_chosen(catalog: &Catalog, pack: &PackId, replaced: &PromptId, own: &PromptId) -> bool {
     let Some(recorded) = catalog.resolutions().get(replaced) else { return false };
     let prefix = format!("{PACKS}/{pack}/{PROMPTS}/");

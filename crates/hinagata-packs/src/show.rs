@@ -1,4 +1,4 @@
-//! Everything that a pack brings.
+//! The content of a pack.
 
 use hinagata_catalog::{
     PackId, PromptId, VariableProvider,
@@ -15,34 +15,33 @@ use serde::Serialize;
 
 use super::{Packs, Problem, Replacement, summary::PackSummary, view::View};
 
-/// Everything that a pack brings, as its files say now.
+/// The content of a pack, from its current files.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PackDetails {
-    /// What it is.
+    /// The summary.
     #[serde(flatten)]
     pub summary: PackSummary,
-    /// The SHA-256 of all its files together, to approve exactly what was looked at; `None` when it cannot be
-    /// approved as it is.
+    /// The SHA-256 of all its files, to approve exactly the files that were shown; `None` if it cannot be approved.
     pub content: Option<Digest>,
-    /// Its prompts in the order of ids.
+    /// Its prompts, by id.
     pub prompts: Vec<PackPrompt>,
-    /// Parts that prompts include.
+    /// Its partials.
     pub partials: Vec<String>,
-    /// What provides variables.
+    /// Its variable providers.
     pub providers: Vec<PackProvider>,
-    /// Files with words.
+    /// Its vocabulary files.
     pub vocabulary: Vec<String>,
     /// Its agents.
     pub agents: Vec<String>,
     /// Its tools.
     pub tools: Vec<String>,
-    /// Every file with Python, and what it may do.
+    /// Its Python files, with their permissions.
     pub python: Vec<PythonFile>,
-    /// What it proposes to replace.
+    /// The replacements that it proposes.
     pub replaces: Vec<Replacement>,
-    /// What it has in common with others, so that somebody has to decide.
+    /// Its conflicts with others, which need a decision.
     pub conflicts: Vec<PackConflict>,
-    /// What is wrong with it.
+    /// Its problems.
     pub problems: Vec<Problem>,
 }
 
@@ -53,77 +52,77 @@ pub struct PackPrompt {
     pub prompt_id: PromptId,
     /// The directory, as a path from the workspace root.
     pub source: String,
-    /// The type; `None` when its files are broken.
+    /// The type; `None` if its definition is invalid.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// What it is for.
+    /// The description.
     pub description: Option<String>,
-    /// Its version, if it says one.
+    /// Its version, if declared.
     pub version: Option<String>,
 }
 
-/// A provider of variables.
+/// A variable provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackProvider {
-    /// The name of its variables.
+    /// The namespace of its variables.
     pub namespace: String,
     /// The file.
     pub file: String,
-    /// What it provides.
+    /// The description.
     pub description: Option<String>,
-    /// What it may use.
+    /// Its permissions.
     pub permissions: Vec<String>,
-    /// What of that it gets only in a workspace that the user trusts.
+    /// The permissions that it gets only in a trusted workspace.
     pub needs_trust: Vec<String>,
 }
 
-/// A file with Python.
+/// A Python file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PythonFile {
     /// The file, as a path from the pack.
     pub file: String,
-    /// What it is for.
+    /// Its role.
     pub role: PythonRole,
-    /// What it declares to use; `None` when only running it can tell.
+    /// The permissions that it declares; `None` if they are computed at run time.
     pub permissions: Option<Vec<String>>,
-    /// What of that it gets only in a workspace that the user trusts.
+    /// The permissions that it gets only in a trusted workspace.
     pub needs_trust: Vec<String>,
     /// The hooks in it.
     pub hooks: Vec<&'static str>,
 }
 
-/// What a file with Python is for.
+/// The role of a Python file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PythonRole {
-    /// It describes a prompt and may have hooks.
+    /// It defines a prompt and can have hooks.
     Prompt,
     /// It provides variables.
     Provider,
-    /// Others may import it.
+    /// Other files can import it.
     Other,
-    /// Others may import it, and nobody can read it: a library of the machine.
+    /// A native library that other files can import; it cannot be reviewed as text.
     Native,
 }
 
-/// Something that the pack and others have, so that somebody has to decide once the pack is approved.
+/// A name that the pack shares with others, which needs a decision once the pack is approved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackConflict {
-    /// What it is about.
+    /// The kind.
     pub kind: PackConflictKind,
-    /// The prompt, the part or the namespace.
+    /// The prompt, the partial or the namespace.
     pub name: String,
-    /// Who else has it: paths from the workspace root, or packs.
+    /// The others that have it: paths from the workspace root, or packs.
     pub others: Vec<String>,
 }
 
-/// What a conflict is about.
+/// The kind of a conflict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PackConflictKind {
     /// A prompt with the same id.
     Prompt,
-    /// A part with the same name.
+    /// A partial with the same name.
     Partial,
     /// A namespace of variables.
     Namespace,
@@ -188,7 +187,7 @@ impl Packs {
         all
     }
 
-    /// Other directories with the id of `entry`, unless a recorded choice decides between them.
+    /// Other candidates for the id of `entry`, unless a resolution chooses between them.
     fn prompt_conflict(&self, entry: &Entry) -> Option<PackConflict> {
         let candidates = self.catalog.candidates(entry.id().as_str()).ok()?;
         let sources = candidates
@@ -204,7 +203,7 @@ impl Packs {
         (!others.is_empty()).then_some(PackConflict { kind: PackConflictKind::Prompt, name, others })
     }
 
-    /// Other packs with the part `file`, unless the user's or a built-in one comes before them.
+    /// Other packs with the partial `file`, unless a partial of the user or a built-in one overrides them.
     fn partial_conflict(&self, pack: &PackId, file: &str) -> Option<PackConflict> {
         let name = file.strip_prefix(PROMPTS)?.strip_prefix('/')?;
         let mut others = Vec::new();
@@ -304,7 +303,7 @@ fn prompt_python_file(file: &str, entry: &Entry) -> PythonFile {
     PythonFile { file: file.to_owned(), role: PythonRole::Prompt, needs_trust, permissions, hooks }
 }
 
-/// Whether Python would load the file as a library of the machine.
+/// Whether Python would load the file as a native library.
 fn is_native(file: &str) -> bool {
     [".so", ".pyd", ".dll", ".dylib"].iter().any(|ending| file.ends_with(ending))
 }
@@ -318,7 +317,7 @@ fn hook_names(hooks: &Hooks) -> Vec<&'static str> {
     found.into_iter().filter(|(_, hook)| hook.is_some()).map(|(name, _)| name).collect()
 }
 
-/// What the prompt declares to use; `None` when only running its Python can tell.
+/// The permissions that the prompt declares; `None` if its Python computes them.
 fn declared_permissions(definition: &Definition) -> Option<Vec<String>> {
     let computed = definition.hooks.needs_loading.iter().any(|(constant, _)| *constant == "PERMISSIONS");
     (!computed).then(|| definition.permissions.granted_names().map(str::to_owned).collect())

@@ -1,4 +1,4 @@
-//! A line of the list of packs.
+//! A pack in the list of packs.
 
 use hinagata_catalog::{Approval, Catalog, PackId, PackKind};
 use serde::Serialize;
@@ -10,17 +10,17 @@ use super::view::View;
 pub struct PackSummary {
     /// The name of its directory.
     pub pack_id: PackId,
-    /// A name for people.
+    /// The display name.
     pub name: Option<String>,
-    /// The version that its `pack.json` says; `None` when that is broken.
+    /// The version in its `pack.json`; `None` if that file is invalid.
     pub version: Option<String>,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
-    /// What it mainly brings.
+    /// Its main content.
     pub kind: PackKind,
-    /// What the user said about it.
+    /// The state of its approval.
     pub state: Approval,
-    /// Whether what it brings is used.
+    /// Whether the catalog uses it.
     pub active: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What changed since a pack was approved, with the difference.
+//! The changes of a pack since its approval, with diffs.
 
 use hinagata_catalog::{
     Approval, PackId,
@@ -11,57 +11,57 @@ use similar::TextDiff;
 
 use super::view::View;
 
-/// Largest file whose difference is shown, in bytes and in lines.
+/// Largest file whose diff is shown, in bytes and in lines.
 const LARGEST: u64 = 256 << 10;
 const LINES: usize = 5_000;
 
-/// Most bytes of all differences together.
+/// Most bytes of all diffs together.
 const MOST: usize = 1 << 20;
 
-/// Lines around a difference.
+/// Context lines of a diff.
 const AROUND: usize = 3;
 
-/// The state of a pack, and what is different from what was approved.
+/// The state of a pack, and its changes since the approval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verification {
     /// The pack.
     pub pack_id: PackId,
-    /// What the user said about it, and whether it still holds.
+    /// The state of its approval.
     pub state: Approval,
-    /// The version that it has now.
+    /// The current version.
     pub version: String,
     /// The version that was approved.
     pub approved_version: Option<String>,
     /// When it was approved, in UTC.
     pub approved_at: Option<String>,
-    /// What is different, in the order of paths.
+    /// The changed files, by path.
     pub files: Vec<FileDiff>,
-    /// What no pack can hold: links, devices and the like.
+    /// Entries that no pack may contain, such as links and devices.
     pub refused: Vec<Refused>,
 }
 
-/// A file that is different from what was approved.
+/// A file that changed since the approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct FileDiff {
     /// The file, as a path from the pack.
     pub path: String,
-    /// What happened to it.
+    /// The kind of change.
     pub change: FileChange,
-    /// The difference in the unified format; `None` when it cannot be shown.
+    /// The diff in the unified format; `None` if it cannot be shown.
     pub diff: Option<String>,
-    /// Why it cannot be shown.
+    /// Why the diff cannot be shown.
     pub note: Option<&'static str>,
 }
 
-/// What happened to a file.
+/// The kind of change of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FileChange {
-    /// It was not there.
+    /// The file is new.
     Added,
-    /// It is gone.
+    /// The file is removed.
     Removed,
-    /// It has another content.
+    /// The content differs.
     Changed,
 }
 
@@ -115,13 +115,13 @@ fn render_diff(
         .context_radius(AROUND)
         .header(&format!("approved/{path}"), &format!("now/{path}"))
         .to_string();
-    *room = room.checked_sub(diff.len()).ok_or("there are too many differences to show")?;
+    *room = room.checked_sub(diff.len()).ok_or("there are too many changes to show")?;
     Ok(diff)
 }
 
-/// A file as it was approved: the copy is compared with the hash, as everywhere.
+/// The approved text of a file; the copy is checked against the approved hash.
 fn approved_text((copy, record): (Option<&Directory>, &Record), path: &str) -> Result<String, &'static str> {
-    let text = read_text(copy.ok_or("the approved copy is gone")?, path)?;
+    let text = read_text(copy.ok_or("the approved copy is missing")?, path)?;
     match record.files.get(path) {
         Some(approved) if *approved == Digest::sha256(text.as_bytes()) => Ok(text),
         _ => Err("the approved copy has changed"),
@@ -131,11 +131,11 @@ fn approved_text((copy, record): (Option<&Directory>, &Record), path: &str) -> R
 fn read_text(directory: &Directory, path: &str) -> Result<String, &'static str> {
     match directory.read(path, LARGEST) {
         Ok(Some(file)) if file.text.lines().count() > LINES => Err("it has too many lines to show"),
-        Ok(Some(file)) if file.text.contains('\0') => Err("it is no text"),
+        Ok(Some(file)) if file.text.contains('\0') => Err("it is not a text file"),
         Ok(Some(file)) => Ok(file.text.to_string()),
         Ok(None) => Err("it cannot be read"),
         Err(error) => Err(match error.reason() {
-            Some("encoding") => "it is no text",
+            Some("encoding") => "it is not a text file",
             Some("size") => "it is too large to show",
             _ => "it cannot be read",
         }),

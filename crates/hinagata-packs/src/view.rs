@@ -1,7 +1,7 @@
-//! A pack as its files are now, approved or not.
+//! The current files of a pack, approved or not.
 //!
-//! What a render uses is compared with the approval as it is read. Here people look at what they have not approved
-//! yet, so the files are read as they are, and nothing that is read here reaches a render.
+//! A render compares every file with the approval as it reads it. This module shows people what they have not approved
+//! yet, so it reads the files without that check, and nothing that it reads reaches a render.
 
 use std::sync::Arc;
 
@@ -16,6 +16,7 @@ use hinagata_workspace::{
     layout::{AGENTS, PROMPTS},
 };
 
+/// The current files of a pack.
 pub(super) struct View<'a> {
     pub(super) pack: &'a Arc<Pack>,
     pub(super) manifest: Result<Manifest>,
@@ -36,7 +37,7 @@ impl<'a> View<'a> {
         self.pack.directory()
     }
 
-    /// The version that its `pack.json` says.
+    /// The version in its `pack.json`; empty if that file is invalid.
     pub(super) fn version(&self) -> String {
         self.manifest.as_ref().map(|manifest| manifest.version.clone()).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! A pack from an archive.
+//! Installs a pack from an archive.
 
 use std::{
     fs::File,
@@ -20,10 +20,10 @@ use zip::{
 
 use super::unpack::{Unpacker, broken_error, refused_error};
 
-/// Bytes that a member of a `.tar` takes besides its content: its header, a long name before it, padding.
+/// Bytes of a member of a `.tar` besides its content: its header, a long name before it, padding.
 const AROUND_MEMBER: u64 = 4 << 10;
 
-/// Hands everything in the archive at `source` to `unpacker`.
+/// Passes all members of the archive at `source` to `unpacker`.
 pub(super) fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
     let unreadable = |error: io::Error| io_error("read", source, error);
     let mut file = File::open(source).map_err(unreadable)?;
@@ -38,19 +38,16 @@ pub(super) fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &Pa
             format!("the archive has more than {} KiB", limits.archive >> 10),
         ));
     }
-    // What a file is called says nothing about what it is.
+    // The name of a file does not prove its format.
     let mut magic = [0; 4];
     let read = read_start(&mut file, &mut magic).map_err(unreadable)?;
     file.seek(SeekFrom::Start(0)).map_err(unreadable)?;
     match &magic[..read] {
         [0x1f, 0x8b, ..] => unpack_tar(BufReader::new(file), unpacker, limits),
         [b'P', b'K', ..] => unpack_zip(BufReader::new(file), unpacker, limits),
-        _ => Err(Error::definition(
-            Reason::Archive,
-            "the pack cannot be installed: it is no archive that can be read",
-        )
-        .with("path", source.display().to_string())
-        .with_hint("use a directory, a .tar.gz or a .zip")),
+        _ => Err(Error::definition(Reason::Archive, "the pack cannot be installed: unknown archive format")
+            .with("path", source.display().to_string())
+            .with_hint("use a directory, a .tar.gz or a .zip")),
     }
 }
 
@@ -67,7 +64,7 @@ fn read_start(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
 
 fn unpack_tar(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
     let members = u64::try_from(limits.entries).unwrap_or(u64::MAX).saturating_add(1);
-    // Long names and other extras are read by the library into memory: this bounds them too.
+    // The library reads long names and other extras into memory; this bounds them, too.
     let most = limits.total.saturating_add(members.saturating_mul(AROUND_MEMBER));
     let mut archive = tar::Archive::new(Counted { inner: MultiGzDecoder::new(file), left: most });
     let entries = archive.entries().map_err(broken_error)?;
@@ -80,7 +77,7 @@ fn unpack_tar(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimit
             EntryType::Regular | EntryType::Continuous => unpacker.add_file(&name, &mut entry)?,
             EntryType::Directory if matches!(name.as_str(), "." | "./") => {}
             EntryType::Directory => unpacker.add_directory(&name)?,
-            // A comment of the program that made the archive.
+            // A comment of the program that created the archive.
             EntryType::XGlobalHeader => {}
             EntryType::Symlink | EntryType::Link => {
                 return Err(refused_error(Reason::Link, &name, format!("`{name}` is a link")));
@@ -89,19 +86,19 @@ fn unpack_tar(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimit
                 return Err(refused_error(
                     Reason::Special,
                     &name,
-                    format!("`{name}` is no file and no directory"),
+                    format!("`{name}` is neither a file nor a directory"),
                 ));
             }
         }
     }
-    // To the end, so that what was cut off or damaged is noticed.
+    // Reading to the end detects truncated and damaged archives.
     io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(stream_error)?;
     Ok(())
 }
 
 fn unpack_zip(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
     let config = Config { archive_offset: ArchiveOffset::Known(0) };
-    // Entry by entry: an index of all would take memory for names that are refused anyway, and hide double ones.
+    // An index of all entries would use memory for refused names and hide duplicates.
     let opened = ZipIterable::try_new(file, config).map_err(broken_zip_error)?;
     let mut archive = opened.enforce_header_consistency(true);
     if archive.len() > limits.entries {
@@ -125,7 +122,7 @@ fn unpack_zip(file: BufReader<File>, unpacker: &mut Unpacker, limits: &PackLimit
     Ok(())
 }
 
-/// Refuses what is no plain file and no directory.
+/// Refuses everything but plain files and directories.
 fn check_zip_entry(name: &str, entry: &ZipFileEntry<'_>) -> Result<()> {
     const KIND: u32 = 0o170_000;
     let kind = entry.unix_mode().map_or(0, |mode| mode & KIND);
@@ -133,7 +130,11 @@ fn check_zip_entry(name: &str, entry: &ZipFileEntry<'_>) -> Result<()> {
         0 | 0o100_000 | 0o040_000 => {}
         0o120_000 => return Err(refused_error(Reason::Link, name, format!("`{name}` is a link"))),
         _ => {
-            return Err(refused_error(Reason::Special, name, format!("`{name}` is no file and no directory")));
+            return Err(refused_error(
+                Reason::Special,
+                name,
+                format!("`{name}` is neither a file nor a directory"),
+            ));
         }
     }
     if entry.encrypted() {
@@ -144,21 +145,21 @@ fn check_zip_entry(name: &str, entry: &ZipFileEntry<'_>) -> Result<()> {
         other => Err(refused_error(
             Reason::Archive,
             name,
-            format!("`{name}` is packed with {other}, which is not read"),
+            format!("`{name}` uses the unsupported compression {other}"),
         )),
     }
 }
 
 fn not_utf8_error(name: &[u8]) -> Error {
     let shown = String::from_utf8_lossy(name).into_owned();
-    refused_error(Reason::Name, &shown, format!("the name `{}` is no UTF-8 text", shown.escape_debug()))
+    refused_error(Reason::Name, &shown, format!("the name `{}` is not valid UTF-8", shown.escape_debug()))
 }
 
 fn broken_zip_error(error: ZipError) -> Error {
     broken_error(io::Error::other(error))
 }
 
-/// A reader that ends with an error once more was read than is allowed.
+/// A reader that fails once it exceeds its limit.
 struct Counted<R> {
     inner: R,
     left: u64,
@@ -167,10 +168,9 @@ struct Counted<R> {
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        self.left = self
-            .left
-            .checked_sub(read as u64)
-            .ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, "the archive unpacks to too much"))?;
+        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
+            io::Error::new(io::ErrorKind::FileTooLarge, "the unpacked archive is too large")
+        })?;
         Ok(read)
     }
 }
@@ -178,7 +178,7 @@ impl<R: Read> Read for Counted<R> {
 fn stream_error(error: io::Error) -> Error {
     match error.kind() {
         io::ErrorKind::FileTooLarge => {
-            refused_error(Reason::Size, "", "it unpacks to too much").with_source(error)
+            refused_error(Reason::Size, "", "its unpacked content is too large").with_source(error)
         }
         _ => broken_error(error),
     }

@@ -1,4 +1,4 @@
-//! A pack from a directory.
+//! Installs a pack from a directory.
 
 use std::{
     fs::{self, OpenOptions},
@@ -11,9 +11,9 @@ use hinagata_workspace::write::{Readers, io_error, refuse_links};
 
 use super::unpack::{Unpacker, refused_error};
 
-/// Hands everything beneath `source` to `unpacker`. Links are refused, not followed.
+/// Passes everything below `source` to `unpacker`. Links are refused, not followed.
 pub(super) fn unpack_directory(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
-    // A list of what is left to do instead of recursion: depth comes from strangers.
+    // No recursion: the depth of the directory is untrusted.
     let mut left = vec![String::new()];
     while let Some(path) = left.pop() {
         let directory = source.join(&path);
@@ -26,7 +26,11 @@ pub(super) fn unpack_directory(source: &Path, unpacker: &mut Unpacker) -> Result
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
                 let shown = name.to_string_lossy();
-                return Err(refused_error(Reason::Name, &shown, format!("`{shown}` is no text")));
+                return Err(refused_error(
+                    Reason::Name,
+                    &shown,
+                    format!("the name `{shown}` is not valid UTF-8"),
+                ));
             };
             let inner = if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
             let kind = entry.file_type().map_err(unreadable)?;
@@ -47,7 +51,7 @@ pub(super) fn unpack_directory(source: &Path, unpacker: &mut Unpacker) -> Result
 
 fn copy_file(from: &Path, name: &str, unpacker: &mut Unpacker) -> Result<()> {
     let mut options = OpenOptions::new();
-    // What became a link since it was listed is not followed.
+    // The file may have become a link since it was listed.
     let opened = refuse_links(options.read(true), Readers::AsUsual).open(from);
     let mut file = opened.map_err(|error| io_error("read", from, error))?;
     unpacker.add_file(name, &mut file)

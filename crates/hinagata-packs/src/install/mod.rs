@@ -1,7 +1,7 @@
-//! Installing a pack from a directory or an archive.
+//! Installs a pack from a directory or an archive.
 //!
-//! The source comes from a stranger. It is unpacked into a directory beside the packs, checked there, and takes its place by
-//! one rename; until then nothing sees it, and when anything is wrong nothing is left of it. Installing approves nothing.
+//! The source is untrusted. It is unpacked into a directory beside the packs, checked there, and renamed to its final
+//! name. Until then nothing uses it, and if a check fails, nothing of it remains. Installing does not approve a pack.
 
 #[cfg(feature = "archives")]
 mod archive;
@@ -32,36 +32,36 @@ use super::{
     remove::{LOCK, OUTGOING, remove_if_present},
 };
 
-/// Where a pack is on its way in.
+/// The name of a pack while it is installed.
 const INCOMING: &str = ".coming";
 
-/// Where a pack waits whose place another one takes, with the name it had.
+/// The directory of a pack while another one replaces it, with a file that has its name.
 const REPLACING: &str = ".replacing";
 const OLD: &str = "old";
 const NAME: &str = "name";
 
-/// How a pack is installed.
+/// The options of installing.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InstallOptions {
-    /// Whether a pack of the same name is replaced.
+    /// Whether to replace a pack with the same name.
     pub replace: bool,
-    /// How much it may hold.
+    /// The limits of its content.
     pub limits: PackLimits,
 }
 
-/// A pack that was installed.
+/// The result of installing a pack.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct InstalledPack {
-    /// What it brings. Nothing of it is used before it is approved.
+    /// Its content, which is not used before it is approved.
     pub pack: PackDetails,
-    /// The one that was replaced, if there was one.
+    /// The pack that it replaced, if any.
     pub replaced: Option<ReplacedPack>,
 }
 
-/// A pack that was replaced.
+/// A replaced pack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReplacedPack {
-    /// The version that it said; `None` when its `pack.json` was broken.
+    /// Its version; `None` if its `pack.json` was invalid.
     pub version: Option<String>,
 }
 
@@ -70,16 +70,16 @@ impl Packs {
     /// in its only directory. `pack_id` of `pack.json` becomes the name of the pack.
     ///
     /// # Errors
-    /// Code `not_found` when there is nothing at `source`; code `definition` when it is no pack, or holds what no
-    /// pack may hold; code `conflict` when there is a pack of that name and `replace` is not set; code `store` when it cannot be
-    /// written. Nothing has changed then.
+    /// Code `not_found` if `source` does not exist; code `definition` if it is not a pack or contains what no pack may
+    /// contain; code `conflict` if a pack with that name exists and `replace` is not set; code `store` if it cannot be
+    /// written. An error changes nothing.
     pub fn install(&mut self, source: &Path, options: &InstallOptions) -> Result<InstalledPack> {
         let packs = directory_beneath(self.catalog.root(), PACKS)?;
         let writer = Writer::lock(&packs, LOCK, Readers::AsUsual)?;
         recover_interrupted(&writer)?;
         let coming = packs.join(INCOMING);
         let installed = self.install_over(&writer, source, &coming, options);
-        // Whatever went wrong, nothing is left of it; what went right is not there any more.
+        // After a success this directory no longer exists; after an error nothing may remain.
         let cleared = remove_if_present(&coming).map_err(|error| io_error("removed", &coming, error));
         drop(writer);
         let (id, replaced) = installed?;
@@ -102,12 +102,10 @@ impl Packs {
         let place = writer.directory().join(id.as_str());
         let before = fs::symlink_metadata(&place).is_ok();
         if before && !options.replace {
-            return Err(Error::new(Code::Conflict, format!("there is a pack `{id}` already"))
+            return Err(Error::new(Code::Conflict, format!("pack `{id}` is already installed"))
                 .with_reason(Reason::Installed)
                 .with("pack_id", id.as_str())
-                .with_hint(
-                    "replace it with `--replace`: unless all of it is the same, it has to be approved again",
-                ));
+                .with_hint("replace it with `--replace`; if its files differ, it must be approved again"));
         }
         let replaced = before
             .then(|| ReplacedPack { version: read_manifest(&place).ok().map(|manifest| manifest.version) });
@@ -116,19 +114,20 @@ impl Packs {
     }
 }
 
-/// Unpacks whatever is at `source` into the new directory `coming`.
+/// Unpacks the directory or archive `source` into the new directory `coming`.
 fn unpack_source(source: &Path, coming: &Path, limits: &PackLimits) -> Result<()> {
     let metadata = fs::metadata(source).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => {
-            Error::new(Code::NotFound, format!("there is nothing at {}", source.display()))
-                .with("path", source.display().to_string())
-                .with_hint("name a directory, a .tar.gz or a .zip")
-        }
+        io::ErrorKind::NotFound => Error::new(Code::NotFound, format!("`{}` not found", source.display()))
+            .with("path", source.display().to_string())
+            .with_hint("pass a directory, a .tar.gz or a .zip"),
         _ => io_error("read", source, error),
     })?;
     if metadata.is_dir() && real_path(coming).starts_with(real_path(source)) {
-        return Err(Error::definition(Reason::Outside, format!("{} holds the workspace", source.display()))
-            .with_hint("name the directory of the pack"));
+        return Err(Error::definition(
+            Reason::Outside,
+            format!("{} contains the workspace", source.display()),
+        )
+        .with_hint("pass the directory of the pack"));
     }
     let mut unpacker = Unpacker::new(coming, limits)?;
     match metadata.is_dir() {
@@ -146,12 +145,12 @@ fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -
 fn unpack_archive(source: &Path, _unpacker: &mut Unpacker, _limits: &PackLimits) -> Result<()> {
     Err(Error::definition(
         Reason::Archive,
-        format!("{} is no directory, and this build reads no archives", source.display()),
+        format!("{} is not a directory, and this build cannot read archives", source.display()),
     )
     .with_hint("unpack it, then install the directory"))
 }
 
-/// Brings the directory with the packs in order after a process that was killed in the middle.
+/// Cleans up after a process that was killed while it installed or removed a pack.
 fn recover_interrupted(writer: &Writer) -> Result<()> {
     restore_replaced(writer)
         .map_err(|error| io_error("written", &writer.directory().join(REPLACING), error))?;
@@ -162,7 +161,7 @@ fn recover_interrupted(writer: &Writer) -> Result<()> {
     Ok(())
 }
 
-/// Puts a pack back that was to be replaced when its place stayed empty.
+/// Restores a pack whose replacement was interrupted before the new pack was in place.
 fn restore_replaced(writer: &Writer) -> io::Result<()> {
     let replacing = writer.directory().join(REPLACING);
     let Ok(name) = fs::read_to_string(replacing.join(NAME)) else { return Ok(()) };
@@ -173,7 +172,7 @@ fn restore_replaced(writer: &Writer) -> io::Result<()> {
     }
 }
 
-/// Puts the directory `new` at `place`, where another one is when `before` says so.
+/// Renames the directory `new` to `place`; `before` if a pack exists there.
 fn place_pack(writer: &Writer, new: &Path, place: &Path, before: bool) -> io::Result<()> {
     match before {
         false => fs::rename(new, place)?,
@@ -183,7 +182,7 @@ fn place_pack(writer: &Writer, new: &Path, place: &Path, before: bool) -> io::Re
     sync_directory(writer.directory())
 }
 
-/// Lets two directories change places at once.
+/// Exchanges two directories in one step.
 #[cfg(target_os = "linux")]
 fn exchange(new: &Path, place: &Path) -> io::Result<()> {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -195,8 +194,8 @@ fn exchange(_new: &Path, _place: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// For systems that cannot do it at once: a process that is killed between the steps leaves the old one with its name, and
-/// the next one puts it back.
+/// Replaces a directory on systems that cannot exchange two in one step. If the process is killed between the steps,
+/// the old pack remains with its name, and the next process restores it.
 fn replace_in_two_steps(writer: &Writer, new: &Path, place: &Path) -> io::Result<()> {
     let replacing = writer.directory().join(REPLACING);
     fs::create_dir(&replacing)?;
@@ -210,7 +209,7 @@ fn replace_in_two_steps(writer: &Writer, new: &Path, place: &Path) -> io::Result
     remove_if_present(&replacing)
 }
 
-/// The directory that holds the pack: `directory`, or the only one in it.
+/// The directory that contains `pack.json`: `directory`, or the only directory in it.
 fn top_directory(directory: &Path) -> Result<PathBuf> {
     if directory.join("pack.json").is_file() {
         return Ok(directory.to_owned());
@@ -220,30 +219,30 @@ fn top_directory(directory: &Path) -> Result<PathBuf> {
         .map_err(|error| io_error("read", directory, error))?;
     match entries.as_slice() {
         [only] if only.join("pack.json").is_file() => Ok(only.clone()),
-        _ => Err(Error::definition(Reason::NoManifest, "it is no pack: there is no pack.json at its top")
-            .with_hint("a pack has its pack.json at the top, or in the only directory at the top")),
+        _ => Err(Error::definition(Reason::NoManifest, "not a pack: pack.json is missing at the top")
+            .with_hint("a pack has its pack.json at the top, or in its only top-level directory")),
     }
 }
 
 fn read_manifest(directory: &Path) -> Result<Manifest> {
-    let missing = || Error::definition(Reason::NoManifest, "it is no pack: there is no pack.json");
+    let missing = || Error::definition(Reason::NoManifest, "not a pack: pack.json is missing");
     let opened = Directory::open(directory)?.ok_or_else(missing)?;
     let read = opened.read("pack.json", pack::LARGEST_MANIFEST)?.ok_or_else(missing)?;
     Manifest::parse("pack.json", &read.text).map_err(|error| match error.hint() {
         Some(_) => error,
-        None => error.with_hint("ask whoever made the pack for a proper one"),
+        None => error.with_hint("ask the author of the pack for a corrected version"),
     })
 }
 
 fn checked_id(manifest: &Manifest) -> Result<PackId> {
     let Some(label) = &manifest.label else {
         return Err(Error::definition(Reason::PackId, "pack.json has no `pack_id`")
-            .with_hint("give it one, such as \"pack_id\": \"git_toolkit\""));
+            .with_hint("add one, such as \"pack_id\": \"git_toolkit\""));
     };
     check_name(label).map(|()| PackId::new(label))
 }
 
-/// Refuses what cannot be the name of a pack's directory on every system.
+/// Checks that a name can be a directory name on every system.
 fn check_name(name: &str) -> Result<()> {
     let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let good = !name.starts_with(['.', '-'])
@@ -254,7 +253,7 @@ fn check_name(name: &str) -> Result<()> {
         return Ok(());
     }
     let shown: String = name.chars().take(64).collect();
-    Err(Error::definition(Reason::PackId, format!("`{}` cannot be the name of a pack", shown.escape_debug()))
+    Err(Error::definition(Reason::PackId, format!("invalid pack name `{}`", shown.escape_debug()))
         .with_hint("use letters, digits, `_`, `-` and `.`, at most 64, and start with a letter or a digit"))
 }
 

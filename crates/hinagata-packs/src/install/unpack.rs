@@ -1,7 +1,7 @@
-//! Putting the files of a stranger into a new directory.
+//! Writes the files of an untrusted source into a new directory.
 //!
-//! Every source hands its members to an [`Unpacker`], which trusts nothing that a header says: names are checked
-//! as they are written, everything is counted as it is unpacked.
+//! Every source passes its members to an [`Unpacker`], which does not trust headers: it checks names as they are
+//! written, and counts bytes and members as it unpacks them.
 
 use std::{
     collections::HashMap,
@@ -15,7 +15,7 @@ use hinagata_document::{Error, Reason, Result};
 use hinagata_workspace::write::{Readers, io_error, refuse_links};
 use unicode_normalization::UnicodeNormalization as _;
 
-/// Directories that are not part of a pack, wherever they are: of version control, and what is never used.
+/// Directories that are never part of a pack, at any level: those of version control, and unused ones.
 const NOT_UNPACKED: [&str; 4] = [PYTHON_CACHE, ".git", ".hg", ".svn"];
 
 /// Longest path and longest name in it, in bytes.
@@ -28,18 +28,19 @@ pub(super) struct Unpacker {
     limits: PackLimits,
     entries: usize,
     bytes: u64,
-    /// What every system would take for the same path, with the path as it is written and whether it is a directory.
+    /// Normalized paths, which are equal if any system takes them for the same, with the original path and whether it
+    /// is a directory.
     known: HashMap<String, (String, bool)>,
 }
 
 impl Unpacker {
-    /// Makes the new directory `place`.
+    /// Creates the directory `place`.
     pub(super) fn new(place: &Path, limits: &PackLimits) -> Result<Self> {
         fs::create_dir(place).map_err(|error| io_error("written", place, error))?;
         Ok(Self { place: place.to_owned(), limits: *limits, entries: 0, bytes: 0, known: HashMap::new() })
     }
 
-    /// Counts a member, whatever becomes of it: headers cost time too.
+    /// Counts a member, even if it is skipped: headers cost time, too.
     pub(super) fn count_member(&mut self) -> Result<()> {
         self.entries += 1;
         match self.entries > self.limits.entries {
@@ -82,7 +83,7 @@ impl Unpacker {
         file.sync_data().map_err(|error| io_error("written", &place, error))
     }
 
-    /// Reads over what is not unpacked, which is counted as well.
+    /// Skips a member; its bytes count as well.
     fn skip(&mut self, content: &mut dyn Read) -> Result<()> {
         self.copy_limited("", content, |_| Ok(()))
     }
@@ -119,7 +120,7 @@ impl Unpacker {
         }
     }
 
-    /// Notes `name` and the directories above it; refuses what another member has, for any system.
+    /// Records `name` and its parents; refuses a name that is equal to that of another member on any system.
     fn claim(&mut self, name: &str, directory: bool) -> Result<()> {
         let ends = name.match_indices('/').map(|(end, _)| end).chain([name.len()]);
         for end in ends {
@@ -135,14 +136,14 @@ impl Unpacker {
                 return Err(refused_error(Reason::Duplicate, name, message));
             }
             if !(is_directory && *known_directory) {
-                return Err(refused_error(Reason::Duplicate, name, format!("`{part}` is in it twice")));
+                return Err(refused_error(Reason::Duplicate, name, format!("duplicate member `{part}`")));
             }
         }
         Ok(())
     }
 }
 
-/// What systems that ignore case or the form of accents take for the same name.
+/// Normalizes a name: equal results are the same name on systems that ignore case or the form of accents.
 fn fold_name(name: &str) -> String {
     name.nfkc().flat_map(char::to_lowercase).nfkc().collect()
 }
@@ -151,7 +152,7 @@ fn is_left_out(name: &str) -> bool {
     name.split('/').any(|part| NOT_UNPACKED.contains(&part))
 }
 
-/// The path of a member without a slash at its end, if it is one that stays beneath and that every system can hold.
+/// The path of a member without its final slash, if it stays inside the pack and is valid on every system.
 fn check_path(name: &str, depth: usize) -> Result<String> {
     let invalid_path = |reason: Reason, what: &str| {
         let shown: String = name.chars().take(200).collect();
@@ -170,15 +171,15 @@ fn check_path(name: &str, depth: usize) -> Result<String> {
         return invalid_path(Reason::Outside, "leads out of the pack");
     }
     if !name.split('/').all(is_portable) {
-        return invalid_path(Reason::Name, "is no name that every system can hold");
+        return invalid_path(Reason::Name, "is not a valid name on every system");
     }
     if name.split('/').count() > depth + 1 {
-        return invalid_path(Reason::Depth, "has too many directories around it");
+        return invalid_path(Reason::Depth, "is nested too deeply");
     }
     Ok(name.to_owned())
 }
 
-/// Whether every system can hold a file of that name.
+/// Whether the name is valid on every system.
 pub(super) fn is_portable(name: &str) -> bool {
     const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
     let stem = name.split('.').next().unwrap_or_default().to_lowercase();
@@ -194,16 +195,16 @@ pub(super) fn is_portable(name: &str) -> bool {
         && !is_device
 }
 
-/// The error for a member that no pack may have.
+/// The error for a member that no pack may contain.
 pub(super) fn refused_error(reason: Reason, file: &str, message: impl Into<String>) -> Error {
     Error::definition(reason, format!("the pack cannot be installed: {}", message.into()))
         .with("file", file)
-        .with_hint("ask whoever made the pack for a proper one")
+        .with_hint("ask the author of the pack for a corrected version")
 }
 
-/// The error for an archive that cannot be read to its end.
+/// The error for a damaged or truncated archive.
 pub(super) fn broken_error(error: io::Error) -> Error {
-    Error::definition(Reason::Archive, "the pack cannot be installed: it is broken or not complete")
-        .with_hint("get it again: the file is damaged, or not all of it is there")
+    Error::definition(Reason::Archive, "the pack cannot be installed: it is damaged or incomplete")
+        .with_hint("download or copy it again")
         .with_source(error)
 }
