@@ -1,14 +1,14 @@
-//! Arguments by place and by name, bound to parameters as Python binds them.
+//! Binds positional and keyword arguments to parameters as Python does.
 
 use hinagata_value::{Arguments, Error, LimitKind, Result, Value, near_names};
 
 use super::{number::as_int, types::type_error};
 use crate::context::Context;
 
-/// Binds arguments to the parameters called `names`, of which the first `required` must be given.
+/// Binds arguments to the parameters `names`, of which the first `required` are mandatory.
 ///
 /// # Errors
-/// When there are too many arguments, one is given twice, or the name of one is not known.
+/// When an argument is missing, given twice or unknown, or when there are too many.
 #[inline]
 pub(crate) fn bind_arguments<'r, 'a, const N: usize>(
     arguments: &Arguments<'r, 'a>,
@@ -37,10 +37,10 @@ pub(crate) fn bind_arguments<'r, 'a, const N: usize>(
     }
 }
 
-/// As [`bind_arguments`], for functions that take arguments by place only.
+/// As [`bind_arguments`], for functions that take positional arguments only.
 ///
 /// # Errors
-/// When the number of arguments is wrong, or one is given by name.
+/// When the number of arguments is wrong, or one is a keyword argument.
 #[inline]
 pub(crate) fn bind_positional<'r, 'a, const N: usize>(
     arguments: &Arguments<'r, 'a>,
@@ -112,9 +112,9 @@ fn unknown_name(function: &str, name: &str, names: &[&str]) -> Error {
         .with_near(near_names(name, names.iter().copied()))
 }
 
-/// An argument that must be an integer, or what stands for it when it was not given.
+/// Returns an argument that must be an integer, or `default` if it is missing.
 ///
-/// Integers beyond 64 bits are cut to the nearest that fits: as widths and counts they mean the same.
+/// Integers beyond 64 bits become the nearest that fits, which as a width or a count means the same.
 ///
 /// # Errors
 /// When it is not an integer.
@@ -129,7 +129,7 @@ pub(crate) fn integer_or<'a>(
     }
 }
 
-/// A value that must be an integer, cut to 64 bits.
+/// Returns a value that must be an integer, limited to 64 bits.
 ///
 /// # Errors
 /// When it is not an integer.
@@ -141,10 +141,10 @@ pub(crate) fn to_index<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i6
     }
 }
 
-/// An argument that must be a string.
+/// Returns an argument that must be a string.
 ///
 /// # Errors
-/// When it is none.
+/// When it is not a string.
 pub(crate) fn expect_string<'r, 'a>(
     cx: &Context<'_, 'a>,
     function: &str,
@@ -155,12 +155,12 @@ pub(crate) fn expect_string<'r, 'a>(
         .ok_or_else(|| type_error(cx, value, |name| format!("`{function}` needs a string, not {name}")))
 }
 
-/// A width or count as a size in memory: negative is 0.
+/// A width or count as `usize`; a negative one becomes 0.
 pub(crate) fn to_size(int: i64) -> usize {
     usize::try_from(int.max(0)).unwrap_or(usize::MAX)
 }
 
-/// The error for a result that does not fit an integer.
+/// The error for a result that does not fit into an integer.
 #[cold]
 pub(crate) fn integer_too_large() -> Error {
     Error::limit_reached(LimitKind::Integer, "an integer would be larger than 128 bits")

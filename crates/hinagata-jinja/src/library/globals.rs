@@ -1,4 +1,4 @@
-//! Functions that every template can call, and those that chat templates of models expect.
+//! Functions that every template can call, and functions that model chat templates expect.
 
 use hinagata_value::{Arguments, Error, Range, Result, Text, Value};
 
@@ -26,7 +26,7 @@ pub(crate) fn range<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> 
     cx.heap.range(range.ok_or_else(|| Error::runtime("the step of a range cannot be zero"))?)
 }
 
-/// `dict(…)`: a map of the entries of a map, or of pairs, and of named arguments.
+/// `dict(…)`: a map from the entries of a map or from pairs, and from keyword arguments.
 ///
 /// # Errors
 /// When the argument is neither a map nor pairs, or a limit is reached.
@@ -38,17 +38,17 @@ pub(crate) fn dict<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> R
     Ok(map)
 }
 
-/// `raise_exception(message)`: lets a chat template refuse what it was given.
+/// `raise_exception(message)`: lets a chat template refuse its input.
 ///
 /// # Errors
-/// Always: that is what it is for.
+/// Always.
 pub(crate) fn raise_exception<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let [message] = bind_arguments(arguments, "raise_exception", ["message"], 1)?;
     let message = to_textual(cx, message.unwrap_or(&Value::None))?.to_owned();
     Err(Error::runtime(message))
 }
 
-/// `strftime_now(format)`: the moment of the render.
+/// `strftime_now(format)`: the time of the render.
 ///
 /// # Errors
 /// When the format is not a string, or a limit is reached.
@@ -60,7 +60,7 @@ pub(crate) fn strftime_now<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, '
     finish_text(text, false)
 }
 
-/// What `lipsum` chooses from.
+/// The words that `lipsum` chooses from.
 #[rustfmt::skip]
 const WORDS: &[&str] = &[
     "lorem", "ipsum", "dolor", "sit", "amet", "consectetur", "adipiscing", "elit", "sed", "do", "eiusmod",
@@ -71,10 +71,10 @@ const WORDS: &[&str] = &[
     "culpa", "qui", "officia", "deserunt", "mollit", "anim", "id", "est", "laborum",
 ];
 
-/// `lipsum(n, html, min, max)`: paragraphs of filler text, the same in every render of one seed.
+/// `lipsum(n, html, min, max)`: paragraphs of filler text, equal in every render with the same seed.
 ///
 /// # Errors
-/// When the numbers leave nothing to choose from, or a limit is reached.
+/// When `min` and `max` describe an empty range, or a limit is reached.
 pub(crate) fn lipsum<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let [count, html, least, most] = bind_arguments(arguments, "lipsum", ["n", "html", "min", "max"], 0)?;
     let count = to_size(integer_or(cx, count, 5)?);
@@ -103,7 +103,7 @@ pub(crate) fn lipsum<'a>(cx: &Context<'_, 'a>, arguments: &Arguments<'_, 'a>) ->
     finish_text(text, html)
 }
 
-/// Sentences of some four to fourteen words, with a comma here and there.
+/// Appends sentences of about four to fourteen words with some commas.
 fn push_paragraph<'a>(cx: &Context<'_, 'a>, words: usize, text: &mut Text<'a>) -> Result<()> {
     let mut last = usize::MAX;
     let mut sentence = 0;

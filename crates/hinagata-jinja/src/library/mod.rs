@@ -1,9 +1,9 @@
-//! What templates can do with values: operators, filters, tests, methods, formatting, printing.
+//! Operations on values: operators, filters, tests, methods, formatting, printing.
 //!
-//! All of it behaves as Python 3.11 and Jinja2 3.1.6 do, on the values of `hinagata-value` and under
-//! their budget: work is charged before it is done, and nothing here recurses over a value. A running
-//! template is seen through [`crate::context::Context`]; calling (macros, functions, bound methods)
-//! belongs to the machine that runs it.
+//! They behave as in Python 3.11 and Jinja2 3.1.6, on the values of `hinagata-value` and within its budget:
+//! work is charged before it is done, and no function recurses over a value. [`crate::context::Context`]
+//! gives access to the running template. Calls of macros, functions and bound methods are in
+//! [`crate::run`].
 //!
 //! | part | what it holds |
 //! |---|---|

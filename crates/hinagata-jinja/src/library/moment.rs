@@ -20,9 +20,9 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// Appends a moment in the codes of C: `%Y-%m-%d %H:%M:%S` and the others.
+/// Appends a moment formatted with the codes of C's `strftime`, such as `%Y-%m-%d %H:%M:%S`.
 ///
-/// Unknown codes are left as they are. The moment has no time zone, so `%z` and `%Z` are empty.
+/// Unknown codes are printed unchanged. The moment has no time zone, so `%z` and `%Z` are empty.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -52,7 +52,7 @@ pub(super) fn push(moment: Moment, format: &str, text: &mut Text<'_>) -> Result<
     text.push_str(rest)
 }
 
-/// Takes the zeros and spaces off the start of what was appended last.
+/// Removes leading zeros and spaces from the text after `from`.
 fn without_padding(text: &mut Text<'_>, from: usize) -> Result<()> {
     let number = &text.as_str()[from..];
     let unpadded_number = number.trim_start_matches(['0', ' ']);
@@ -68,7 +68,7 @@ fn without_padding(text: &mut Text<'_>, from: usize) -> Result<()> {
     Ok(())
 }
 
-/// Appends what one code stands for; `false` when there is no such code.
+/// Appends the text for one code; returns `false` for an unknown code.
 fn push_code(moment: Moment, code: char, text: &mut Text<'_>) -> Result<bool> {
     let Moment { year, month, day, hour, minute, second } = moment;
     let weekday = weekday(moment);
@@ -150,7 +150,7 @@ fn weekday(moment: Moment) -> usize {
     (days(moment) + 4).rem_euclid(7) as usize
 }
 
-/// The year and week by ISO 8601: weeks start on Monday, the first has the first Thursday.
+/// The year and week of ISO 8601: weeks start on Monday, and week 1 contains the first Thursday.
 fn iso_week(moment: Moment) -> (i32, i64) {
     let monday_based = (weekday(moment) as i64 + 6) % 7;
     let week = (yearday(moment) as i64 - monday_based + 10) / 7;

@@ -1,4 +1,4 @@
-//! Printing as Python does it: `str`, `repr`, and the escaping of HTML.
+//! Printing as in Python: `str`, `repr`, and HTML escaping.
 
 use hinagata_value::{
     Error, Event, ListKind, Number, Owner, Result, Shape, Text, Undefined, Value, walk_value,
@@ -8,11 +8,11 @@ use hinagata_value::{
 use super::{types::no_text_error, unicode::is_printable};
 use crate::context::{Context, UndefinedMode};
 
-/// Appends a value as `str` gives it.
+/// Appends a value as `str` prints it.
 ///
 /// # Errors
-/// When a limit is reached, when the value is undefined and the mode forbids printing it, or when it
-/// is not there yet.
+/// When a limit is reached, when the value is undefined and the mode forbids printing it, or when it is
+/// pending.
 #[inline]
 pub(crate) fn print_value<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     match value {
@@ -79,7 +79,7 @@ pub(crate) fn print_escaped<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &
     }
 }
 
-/// Appends a value as the output wants it here: escaped where autoescaping is on.
+/// Appends a value as the output needs it: escaped if autoescaping is on.
 ///
 /// # Errors
 /// As [`print_value()`].
@@ -88,7 +88,7 @@ pub(crate) fn print_output<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &m
     if cx.autoescape { print_escaped(cx, value, text) } else { print_value(cx, value, text) }
 }
 
-/// Appends a string with the characters that mean something in HTML replaced.
+/// Appends a string with the special characters of HTML escaped.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -115,15 +115,15 @@ pub(crate) fn needs_escape(string: &str) -> bool {
     string.bytes().any(|byte| matches!(byte, b'&' | b'<' | b'>' | b'\'' | b'"'))
 }
 
-/// Appends a value as `repr` gives it.
+/// Appends a value as `repr` prints it.
 ///
 /// # Errors
-/// When a limit is reached, or something in the value is pending.
+/// When a limit is reached, or the value contains a pending one.
 pub(crate) fn print_repr<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>) -> Result<()> {
     repr_with(cx, value, text, false)
 }
 
-/// As [`print_repr`], with everything beyond ASCII escaped, as `ascii` does.
+/// As [`print_repr`], with every non-ASCII character escaped, as `ascii` does.
 ///
 /// # Errors
 /// As [`print_repr`].
@@ -135,7 +135,7 @@ fn repr_with<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>, a
     walk_value(cx.heap, value, &mut |event| match event {
         Event::Scalar(value) => repr_scalar(cx, &value, text, ascii),
         Event::Key(key) => {
-            // A key may be a tuple; keys hold hashable values only, so there is no way back to a map.
+            // A key may be a tuple, but contains hashable values only, so it cannot contain a map again.
             repr_key(cx, &key, text, ascii)?;
             text.push_str(": ")
         }
@@ -222,7 +222,7 @@ fn repr_scalar<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &mut Text<'a>,
     }
 }
 
-/// Appends a float with the fewest digits that give it back.
+/// Appends a float with the fewest digits that identify it.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -232,7 +232,7 @@ pub(crate) fn print_float(float: f64, text: &mut Text<'_>) -> Result<()> {
     text.push_str(&buffer)
 }
 
-/// Appends a string in quotes, with what cannot be seen escaped.
+/// Appends a string in quotes, with unprintable characters escaped.
 ///
 /// # Errors
 /// When a limit is reached.

@@ -1,5 +1,5 @@
-//! What holds for all of the library at once: names are found, and nothing uses a value that is not
-//! there yet. What each part does is compared with Python in `tests/library`.
+//! Tests of the whole library: every name is found, and no operation uses a pending value. The results of
+//! each part are compared with Python in `tests/library`.
 
 use hinagata_value::{
     Arguments, Budget, CallId, EngineRef, ErrorKind, Heap, Kind, Limits, Owner, Result, Undefined, Value,
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::context::{Context, Objects, Random, Settings, UndefinedMode};
 
-/// An engine without objects.
+/// A running template without objects.
 struct NoObjects;
 
 impl<'a> Objects<'a> for NoObjects {
@@ -55,7 +55,7 @@ fn is_suspended<T>(result: &Result<T>) -> bool {
     result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Suspended)
 }
 
-/// The result of a call that is under way.
+/// The result of a call that has not returned yet.
 fn pending<'a>() -> Value<'a> {
     Value::Pending(CallId(0))
 }
@@ -89,7 +89,7 @@ fn no_filter_uses_a_value_that_is_not_there_yet() {
             };
             let result = filter(cx, pending(), &Arguments::from_positional(test_arguments));
             match name {
-                // It is defined whatever it will be.
+                // A pending value is defined, whatever its result will be.
                 "default" | "d" => assert_eq!(result.expect("is passed on").kind(), Kind::Pending),
                 _ => assert!(is_suspended(&result), "{name}: {result:?}"),
             }

@@ -12,10 +12,10 @@ use super::{
 };
 use crate::context::{Context, UndefinedMode};
 
-/// A test: what stands left of `is`, and its arguments.
+/// A test: takes the value left of `is` and the arguments.
 pub(crate) type Test = for<'a> fn(&Context<'_, 'a>, &Value<'a>, &Arguments<'_, 'a>) -> Result<bool>;
 
-/// The tests in the order of their names.
+/// The tests, sorted by name.
 const TESTS: &[(&str, Test)] = &[
     ("!=", not_equal),
     ("<", less),
@@ -58,7 +58,7 @@ const TESTS: &[(&str, Test)] = &[
     ("upper", upper),
 ];
 
-/// The test called `name`.
+/// The test with this name.
 pub(crate) fn find_test(name: &str) -> Option<Test> {
     TESTS.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| TESTS[at].1)
 }
@@ -68,7 +68,7 @@ pub(crate) fn test_names() -> impl Iterator<Item = &'static str> {
     TESTS.iter().map(|(name, _)| *name)
 }
 
-/// The error for a test that does not exist, found only when the template ran.
+/// The error for an unknown test that was found at run time.
 #[cold]
 pub(crate) fn unknown_test(name: &str) -> Error {
     Error::runtime(format!("no test named '{name}'")).with_near(near_names(name, test_names()))
@@ -167,7 +167,7 @@ fn is_exactly_true<'a>(
     Ok(value.as_bool() == Some(true))
 }
 
-/// A pending result is defined whatever it will be, so this does not wait for it.
+/// A pending value is defined, whatever its result will be, so this does not wait for it.
 fn defined<'a>(_: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
     expect_none(arguments, "defined")?;
     Ok(!value.is_undefined())
@@ -211,7 +211,7 @@ fn divisible_by<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Argumen
 fn escaped<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<bool> {
     expect_none(arguments, "escaped")?;
     require_settled(value)?;
-    // In Jinja2 a chainable undefined value knows how to show itself in HTML, others do not.
+    // In Jinja2 only a chainable undefined value has `__html__`.
     let empty = value.is_undefined() && cx.settings.undefined == UndefinedMode::Empty;
     Ok(value.is_safe() || empty)
 }
@@ -249,8 +249,8 @@ fn same_as<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_
     Ok(is_same(value, other))
 }
 
-/// Identity, as far as values have one: small integers and constants do in Python, so equal ones of
-/// the same type are taken as the same.
+/// Identity of values. Python has one object for equal constants and small integers, so equal scalars of
+/// the same type count as the same.
 fn is_same<'a>(a: &Value<'a>, b: &Value<'a>) -> bool {
     if a.is_same_container(b) {
         return true;
@@ -288,7 +288,7 @@ fn iterable<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'
     expect_none(arguments, "iterable")?;
     require_settled(value)?;
     match value.kind() {
-        // Asked by kind: going over a string would make its characters.
+        // Checked by kind, because iterating over a string would create a value for each character.
         Kind::Str
         | Kind::Once
         | Kind::List
@@ -316,7 +316,7 @@ fn upper<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 
     Ok(is_upper(&text))
 }
 
-/// Whether a text has cased characters and all of them are lower case.
+/// Whether a text has cased characters and all of them are in lower case.
 pub(crate) fn is_lower(text: &str) -> bool {
     let mut any = false;
     for character in text.chars() {
@@ -328,7 +328,7 @@ pub(crate) fn is_lower(text: &str) -> bool {
     any
 }
 
-/// Whether a text has cased characters and all of them are upper case.
+/// Whether a text has cased characters and all of them are in upper case.
 pub(crate) fn is_upper(text: &str) -> bool {
     let mut any = false;
     for character in text.chars() {

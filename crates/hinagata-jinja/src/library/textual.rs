@@ -1,4 +1,4 @@
-//! Strings as the library takes and makes them.
+//! Strings as input and output of the library.
 
 use std::ops::Deref;
 
@@ -7,11 +7,11 @@ use hinagata_value::{Metered, Result, Text, Value};
 use super::{print::print_value, types::no_text_error};
 use crate::context::Context;
 
-/// The text of a value: its own where it is a string, what it prints as where it is not.
+/// The text of a value: the string itself, or the printed form of another value.
 pub(crate) enum Textual<'v, 'a> {
-    /// The value is a string.
+    /// The text of a string.
     Borrowed(&'v str),
-    /// What the value prints as.
+    /// The printed form of another value.
     Printed(Text<'a>),
 }
 
@@ -26,7 +26,7 @@ impl Deref for Textual<'_, '_> {
     }
 }
 
-/// The text of a value, as `str(value)` gives it.
+/// The text of a value, as `str(value)` returns it.
 ///
 /// # Errors
 /// When a limit is reached, or the value cannot be printed.
@@ -47,26 +47,26 @@ fn print_textual<'v, 'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Text
     Ok(Textual::Printed(text))
 }
 
-/// Charges for looking at every character of a text: that takes about four times as long as copying.
+/// Charges for a visit of every character of a text, which takes about four times as long as a copy.
 ///
 /// # Errors
-/// When the steps are used up.
+/// When the limit for steps is reached.
 #[inline]
 pub(crate) fn charge_characters(cx: &Context<'_, '_>, text: &str) -> Result<()> {
     cx.heap.budget().charge_steps(1 + (text.len() as u64 >> 4))
 }
 
-/// A text as a value; `safe` marks it as not to be escaped.
+/// Finishes a text as a value; `safe` marks it as safe, so that it is not escaped.
 ///
 /// # Errors
-/// When the byte budget is used up.
+/// When the limit for memory is reached.
 #[inline]
 pub(crate) fn finish_text(text: Text<'_>, safe: bool) -> Result<Value<'_>> {
     let shared = text.into_shared()?;
     Ok(if safe { Value::Safe(shared) } else { Value::Str(shared) })
 }
 
-/// A string that was made outside of the budget as a value: its size is charged now.
+/// Turns a string that was created outside the budget into a value and charges for its size.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -85,7 +85,7 @@ pub(crate) fn copy_string<'a>(cx: &Context<'_, 'a>, text: &str, safe: bool) -> R
     if safe { cx.heap.safe(text) } else { cx.heap.string(text) }
 }
 
-/// What is left of a text after characters were taken off its ends, which is charged by their number.
+/// The part of a text that remains after stripping its ends. The stripped characters are charged.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -99,7 +99,7 @@ pub(crate) fn strip_text<'a>(
     part_of(cx, value, left)
 }
 
-/// The value itself if `part` is the whole of its text, else a copy of that part.
+/// The value itself if `part` is its whole text, otherwise a copy of the part.
 ///
 /// # Errors
 /// When a limit is reached.

@@ -1,10 +1,10 @@
-//! What values are called, and the errors that call them so.
+//! Names of types, and errors about types.
 
 use hinagata_value::{Error, Kind, ListKind, Result, Value};
 
 use crate::context::Context;
 
-/// The name of the value's type, as Python would say it.
+/// The name of the value's type in Python.
 pub(crate) fn type_name(cx: &Context<'_, '_>, value: &Value<'_>) -> &'static str {
     match value {
         Value::Safe(_) => "Markup",
@@ -40,8 +40,8 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// The error for a value of the wrong type; a pending value is waited for instead, and
-/// an undefined one is named.
+/// The error for a value of the wrong type. For a pending value it is [`Error::suspended`]; for an
+/// undefined one it names the variable.
 #[cold]
 #[inline(never)]
 pub(crate) fn wrong_type(
@@ -55,7 +55,7 @@ pub(crate) fn wrong_type(
     }
 }
 
-/// As [`wrong_type`], where an undefined value is just another value of the wrong type.
+/// As [`wrong_type`], but an undefined value is treated as any other type.
 #[cold]
 #[inline(never)]
 pub(crate) fn type_error(
@@ -72,14 +72,14 @@ pub(crate) fn type_error(
     Error::runtime(message(type_name(cx, value)))
 }
 
-/// The error for needing the text of a capture that holds a part of the structure.
+/// The error for using a captured output as text if it contains parts of messages, which are not text.
 #[cold]
 pub(crate) fn no_text_error() -> Error {
     Error::runtime("a capture that holds a message, media or resource has no text of its own")
         .with_hint("print it as a whole")
 }
 
-/// Waits for a pending value.
+/// Refuses a pending value, so that the pass stops here and waits.
 ///
 /// # Errors
 /// [`Error::suspended`] when the value is pending.

@@ -6,7 +6,7 @@ use super::Vm;
 use crate::{code::Args, library::ops};
 
 impl<'a> Vm<'_, 'a> {
-    /// Evaluates arguments and hands them to `call`.
+    /// Evaluates arguments and passes them to `call`.
     #[inline]
     pub(super) fn with_args<R>(
         &mut self,
@@ -63,7 +63,7 @@ impl<'a> Vm<'_, 'a> {
                 }
                 rest_names.push((key, value));
             }
-            // The keys of a map are distinct, so only the written names can be there twice.
+            // The keys of a map are distinct, so only an explicit keyword can be a duplicate.
             for (name, _) in &args.keywords {
                 self.budget.charge_steps(1)?;
                 if self.heap.entry(&rest, name).is_some() {

@@ -1,4 +1,4 @@
-//! Calls: what is called, and what that does.
+//! Calls of functions, methods, macros, blocks and loops.
 
 use std::sync::LazyLock;
 
@@ -15,10 +15,10 @@ use crate::{
     library::{globals, methods, types::type_name},
 };
 
-/// What a call calls, before its arguments are known.
+/// A resolved callee, before the arguments are evaluated.
 enum ResolvedCallee<'a> {
     Value(Value<'a>),
-    /// A method of this value, of the library or of the engine.
+    /// A method of this value, from the library or of a run-time object.
     Method(Value<'a>, &'a str),
     /// `loop(…)`, `loop.cycle(…)` and `loop.changed(…)` of the innermost loop.
     Loop,
@@ -26,7 +26,7 @@ enum ResolvedCallee<'a> {
     LoopChanged,
 }
 
-/// What calling an object of the engine comes down to.
+/// What a call of a run-time object does.
 enum Action<'a> {
     Macro(Macro<'a>),
     Block {
@@ -42,7 +42,7 @@ enum Action<'a> {
         receiver: Value<'a>,
         name: &'static str,
     },
-    /// A joiner or cycler: it has moved on and gives this.
+    /// The result of a joiner or cycler, which has already advanced.
     Value(Value<'a>),
     LoopCycle(Option<usize>),
     LoopChanged(Option<usize>),
@@ -50,7 +50,7 @@ enum Action<'a> {
 }
 
 impl<'a> Vm<'_, 'a> {
-    /// Calls and gives the result.
+    /// Evaluates a call.
     pub(super) fn call(&mut self, call: &'a Call) -> Result<Value<'a>> {
         self.budget.check_stack()?;
         let callee = self.find_callee(call)?;
@@ -58,7 +58,7 @@ impl<'a> Vm<'_, 'a> {
             .map_err(|error| self.locate(error, call.span))
     }
 
-    /// A call that passes the body of a call block as `caller`.
+    /// Evaluates a call and passes the body of a call block as `caller`.
     pub(super) fn call_with_caller(&mut self, call: &'a Call, caller: Value<'a>) -> Result<Value<'a>> {
         let callee = self.find_callee(call)?;
         self.with_args(&call.args, |vm, arguments| {
@@ -69,7 +69,7 @@ impl<'a> Vm<'_, 'a> {
         .map_err(|error| self.locate(error, call.span))
     }
 
-    /// `{{ callee(…) }}`: what a macro, a block or a loop prints goes straight to the output.
+    /// `{{ callee(…) }}`: a macro, a block or a loop prints directly to the output.
     pub(super) fn print_call<P: Provenance>(
         &mut self,
         call: &'a Call,
@@ -175,7 +175,7 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// Whether an object of the engine has a method of its own that [`Vm::method_action`] knows.
+    /// Whether a run-time object has a method that [`Vm::method_action`] supports.
     fn has_method(&self, receiver: &Value<'a>, name: &str) -> bool {
         let Value::Engine(handle) = receiver else { return false };
         let has = self.objects.with_object(*handle, |object| match object {
@@ -188,9 +188,9 @@ impl<'a> Vm<'_, 'a> {
         has.unwrap_or(false)
     }
 
-    /// What calling an object of the engine means, and which one; `None` where it is none.
+    /// The action of calling a run-time object, and its handle; `None` for other values.
     ///
-    /// A cycler or joiner moves on here, so this is asked once for each call.
+    /// A cycler or joiner advances here, so this must be called once for each call.
     fn action(&self, callee: &ResolvedCallee<'a>) -> Option<(Action<'a>, EngineRef)> {
         match callee {
             ResolvedCallee::Value(Value::Engine(handle)) if global_of(*handle).is_none() => {
@@ -228,9 +228,9 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// What calling a method of an object of the engine means.
+    /// The action of calling a method of a run-time object.
     ///
-    /// Calling through the method as a value works too, but that value would stay to the end.
+    /// Creating the method as a value would work too, but that value would exist until the end of the run.
     fn method_action(&self, handle: EngineRef, name: &str) -> Option<Action<'a>> {
         self.objects.with_object(handle, |object| match (object, name) {
             (Object::Cycler { items, position }, "next") => {
@@ -256,7 +256,7 @@ impl<'a> Vm<'_, 'a> {
         })?
     }
 
-    /// Calls an object of the engine.
+    /// Performs the action of a run-time object.
     fn perform(
         &mut self,
         action: Action<'a>,
@@ -323,7 +323,7 @@ impl<'a> Vm<'_, 'a> {
     }
 }
 
-/// Strings that values can borrow whatever the template.
+/// Strings that values of every template can borrow.
 static EMPTY: String = String::new();
 static COMMA: LazyLock<String> = LazyLock::new(|| ", ".to_owned());
 

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Evaluates expressions.
 
 use hinagata_value::{Error, Owner, Result, Undefined, Value};
 use serde_json::Value as Json;
@@ -88,7 +88,7 @@ impl<'a> Vm<'_, 'a> {
             Expr::Links(node) => {
                 let mut value = self.eval(&node.base)?;
                 for link in &node.links {
-                    // The first thing that a link does is to take it.
+                    // A link takes the subject before it evaluates anything else.
                     self.subject = value;
                     value = self.eval(link)?;
                 }
@@ -101,7 +101,7 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// Whether an expression is true, without making a value where that can be told otherwise.
+    /// Whether an expression is true; avoids creating a value where possible.
     pub(super) fn test(&mut self, expr: &'a Expr) -> Result<bool> {
         match expr {
             Expr::Not(operand) => {
@@ -151,7 +151,7 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// `a and b`, `a or b`: the operand that decides.
+    /// `a and b`, `a or b`: returns the operand that decides.
     fn shortcut(&mut self, items: &'a [Expr], stop: bool) -> Result<Value<'a>> {
         let mut last = Value::None;
         for item in items {
@@ -331,7 +331,7 @@ impl<'a> Vm<'_, 'a> {
     }
 }
 
-/// Compares integers of 64 bits, those of the data included.
+/// Compares 64-bit integers, including those of the data.
 #[inline]
 fn compare_ints(op: CompareOp, a: &Value<'_>, b: &Value<'_>) -> Option<bool> {
     let (a, b) = (a.as_i64()?, b.as_i64()?);

@@ -1,4 +1,4 @@
-//! Statements.
+//! Executes statements.
 
 use std::sync::Arc;
 
@@ -21,7 +21,8 @@ impl<'a> Vm<'_, 'a> {
             if node.muted_by_extends && self.parent.is_some() {
                 continue;
             }
-            // What a prompt mostly consists of is handled here; the frame of the rest is larger.
+            // The most frequent statements are handled here, because the other functions need larger stack
+            // frames.
             let result = match &node.op {
                 Op::Text(text) => out.write_literal(text, self.site(node.span)),
                 Op::Print(expr) => self.print(expr, self.site(node.span), out),
@@ -38,7 +39,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(Flow::Next)
     }
 
-    /// Runs a body whose own slots start empty.
+    /// Runs a body after clearing its own slots.
     #[inline]
     pub(super) fn exec_scope<P: Provenance>(
         &mut self,
@@ -78,7 +79,7 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// Statements that are rare, apart so that the frame of the others stays small.
+    /// Executes rare statements, separately so that the stack frame of the others stays small.
     #[inline(never)]
     fn exec_rare<P: Provenance>(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
         self.budget.charge_steps(1)?;
@@ -109,7 +110,7 @@ impl<'a> Vm<'_, 'a> {
             }
             Op::FilterBlock(filters, scope) => {
                 let (flow, text) = self.capture(scope)?;
-                // What leaves a loop leaves the text behind, too.
+                // A `break` or `continue` discards the captured text.
                 if flow == Flow::Next {
                     let value = self.apply_filters(text, filters)?;
                     self.print_unescaped(&value, self.site(span), out)?;
@@ -170,7 +171,7 @@ impl<'a> Vm<'_, 'a> {
         scope: &'a Scope,
         out: &mut Output<'a, P>,
     ) -> Result<Flow> {
-        // All values belong to the scope outside, so none is bound before the last is known.
+        // All values are evaluated in the outer scope, so none is bound before the last is evaluated.
         let mut values = Vec::with_capacity(bindings.len());
         for (_, value) in bindings {
             values.push(self.eval(value)?);
@@ -192,7 +193,7 @@ impl<'a> Vm<'_, 'a> {
     ) -> Result<Flow> {
         let value = self.eval(role)?;
         let name = value.as_str().ok_or_else(|| Error::runtime("the role of a message must be a string"))?;
-        // A role that is not written in the template comes from data: only harmless ones.
+        // A role that is not a literal comes from data, so only unprivileged roles are allowed.
         if !matches!(role, Expr::Str(_)) {
             Role::from_data(name)?;
         }
@@ -203,7 +204,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(flow)
     }
 
-    /// Runs a body and catches what it prints.
+    /// Runs a body and captures its output.
     pub(super) fn capture(&mut self, scope: &'a Scope) -> Result<(Flow, Value<'a>)> {
         let mut out = Output::<Off>::new_capture(self.budget);
         let flow = self.exec_scope(scope, &mut out)?;
@@ -217,7 +218,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(value)
     }
 
-    /// A macro of the running frame. Unless it ends with the statement, its frame stays.
+    /// Creates a macro in the running frame. If it is `lasting`, all current frames are kept for it.
     fn make_macro(&mut self, code: &'a MacroCode, lasting: bool) -> Result<Value<'a>> {
         if lasting {
             self.floor = self.slots.len();
@@ -249,7 +250,7 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// Refuses what is no namespace before the value for it is made, as Jinja2 does.
+    /// Refuses a target that is not a namespace before the value is evaluated, as Jinja2 does.
     #[inline]
     fn check_namespaces(&mut self, target: &'a Target) -> Result<()> {
         match target {
@@ -326,7 +327,7 @@ impl<'a> Vm<'_, 'a> {
         self.print_rare(value, site, out)
     }
 
-    /// Prints what a filter block or a call block made: a text is printed as it is.
+    /// Prints the result of a filter block or a call block; text is not escaped.
     fn print_unescaped<P: Provenance>(
         &mut self,
         value: &Value<'a>,
@@ -350,7 +351,7 @@ impl<'a> Vm<'_, 'a> {
             Value::Pending(call) => out.write_pending(*call),
             Value::Pieces(pieces) => out.write_pieces(pieces, site),
             Value::Undefined(_) if self.inputs.settings.undefined == UndefinedMode::Empty => Ok(()),
-            // A conditional expression without `else` gives nothing in every mode.
+            // A conditional expression without `else` prints nothing in every mode.
             value if is_unset(value) => Ok(()),
             Value::Host(object) if let Some(part) = object.get().part() => out.write_part(part),
             _ => out.write_with(site, |text| print::print_output(&self.cx(), value, text)),

@@ -1,8 +1,8 @@
-//! A list that is mostly one item long.
+//! A list that usually has one item.
 
 use std::ops::{Index, IndexMut};
 
-/// A list whose first item needs no allocation: most renders have one template and one context.
+/// A list whose first item needs no allocation, because most renders have one template and one context.
 pub(super) struct Few<T> {
     first: Option<T>,
     rest: Vec<T>,

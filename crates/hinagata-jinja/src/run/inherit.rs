@@ -20,7 +20,7 @@ use crate::{
 };
 
 impl<'a> Vm<'_, 'a> {
-    /// Runs a template and those it extends, in the context `context`.
+    /// Runs a template and the templates it extends, in the context `context`.
     pub(super) fn run_root<P: Provenance>(
         &mut self,
         template: u32,
@@ -35,7 +35,7 @@ impl<'a> Vm<'_, 'a> {
         result
     }
 
-    /// As [`Vm::run_root`], but the frames of the roots stay: their names can be read afterwards.
+    /// As [`Vm::run_root`], but keeps the frames of the roots, so that their names can be read afterwards.
     fn run_chain<P: Provenance>(
         &mut self,
         template: u32,
@@ -49,7 +49,7 @@ impl<'a> Vm<'_, 'a> {
         let mut result = Ok(());
         let budget = self.budget;
         let _level = budget.enter_call()?;
-        // A chain of parents is as deep as it is long: the parent runs inside of the child.
+        // Every parent counts as one call level, as in Jinja2, where it runs inside its child.
         let mut parents = Vec::new();
         while let Some(template) = next {
             self.template = template;
@@ -102,7 +102,7 @@ impl<'a> Vm<'_, 'a> {
         self.objects.add(Object::Template { context, blocks })
     }
 
-    /// Adds the blocks of a template behind those of the templates that extend it.
+    /// Adds the blocks of a template after those of the templates that extend it.
     fn add_blocks(&mut self, context: usize, template: u32) -> Result<()> {
         for block in &self.templates[template as usize].code.blocks {
             self.budget.charge_steps(1)?;
@@ -147,7 +147,7 @@ impl<'a> Vm<'_, 'a> {
                 let visible = block.visible.as_deref().map(|visible| (visible, self.base));
                 self.add_context(Some(self.context), visible, Some(owner))?
             }
-            // The names that a scoped block around this one sees are seen here too.
+            // The names that an enclosing scoped block sees are visible here too.
             false => self.context,
         };
         if block.required {
@@ -160,7 +160,7 @@ impl<'a> Vm<'_, 'a> {
         self.run_block(context, &block.name, 0, span, out)
     }
 
-    /// Runs the definition number `depth` of a block.
+    /// Runs the definition of a block at index `depth`, counted from the most derived template.
     pub(super) fn run_block<P: Provenance>(
         &mut self,
         context: usize,
@@ -226,7 +226,7 @@ impl<'a> Vm<'_, 'a> {
             Ok(Some(FoundTemplate::Jinja(template))) => template,
             Ok(None) => return Ok(()),
             Ok(Some(FoundTemplate::Outside(name))) => return self.include_outside(&name, include, span, out),
-            // A template that cannot be read is an error all the same; only a missing one is ignored.
+            // Only a missing template is ignored; one that cannot be read is still an error.
             Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => return Ok(()),
             Err(error) => return Err(error),
         };
@@ -234,7 +234,7 @@ impl<'a> Vm<'_, 'a> {
         self.run_root(template, context, out).map_err(|error| self.with_chain_step(error, span))
     }
 
-    /// Prints what a template of another language gives.
+    /// Prints a template of another language.
     fn include_outside<P: Provenance>(
         &mut self,
         name: &str,
@@ -249,7 +249,7 @@ impl<'a> Vm<'_, 'a> {
         let budget = self.budget;
         let _level = budget.enter_call()?;
         let printed = self.inputs.outside.render(name, scope, P::ON);
-        // Without a place it did not come to running the template.
+        // An error without a place was raised before the template ran.
         let printed = printed.map_err(|error| match error.place() {
             Some(_) => self.with_chain_step(error, span),
             None => self.locate(error, span),
@@ -299,7 +299,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(())
     }
 
-    /// Runs a template for its names.
+    /// Runs a template and returns its names as an object.
     fn module(&mut self, template: u32, context: usize, span: Span) -> Result<Value<'a>> {
         let mut out = Output::<Off>::new_capture(self.budget);
         self.run_chain(template, context, &mut out).map_err(|error| self.with_chain_step(error, span))?;
@@ -313,7 +313,7 @@ impl<'a> Vm<'_, 'a> {
                 }
             }
         }
-        // The nodes of a tree are half empty at the worst.
+        // In the worst case the nodes of the tree are half empty.
         self.objects.charge(2 * exports.len() * size_of::<(&str, Value<'_>)>())?;
         self.floor = self.slots.len();
         let body = out.into_value(self.autoescape)?;

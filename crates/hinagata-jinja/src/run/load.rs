@@ -1,7 +1,7 @@
-//! How a run finds the templates that it includes, extends and imports.
+//! Finds the templates that a run includes, extends and imports.
 //!
-//! A name means what it means in the template it is written in, so it is joined with the name of that
-//! template first ([`crate::Loader::join`]); from then on the joined name is the name of the template.
+//! The meaning of a name depends on the template that contains it, so the name is first joined with the
+//! name of that template ([`crate::Loader::join`]). Everything else uses the joined name.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// What the name in an include leads to.
+/// The template that an include found.
 pub(super) enum FoundTemplate {
     /// A Jinja template: its number in the run.
     Jinja(u32),
@@ -27,13 +27,13 @@ pub(super) enum FoundTemplate {
 }
 
 impl<'a> Vm<'_, 'a> {
-    /// The template that an `extends` or an `import` names: as in Jinja2 that is one, and no list.
+    /// Loads the template of an `extends` or an `import`. As in Jinja2, a list of names is not allowed.
     pub(super) fn load_one(&mut self, name: &Value<'a>, span: Span) -> Result<u32> {
         self.load_single(name).map_err(|error| self.with_load_step(error, span))
     }
 
-    /// What an `include` names: a template, or the first of several that exists; `None` where none does and
-    /// that may be.
+    /// Finds the template of an `include`: the named one, or the first of a list that exists; `None` if
+    /// none exists and `may_miss`.
     pub(super) fn find_first(
         &mut self,
         name: &Value<'a>,
@@ -43,7 +43,8 @@ impl<'a> Vm<'_, 'a> {
         self.find_candidate(name, may_miss).map_err(|error| self.with_load_step(error, span))
     }
 
-    /// A template that does not compile has its own place, and `span` is on the way to it.
+    /// Adds `span` to the chain of an error that has its own place, such as that of a template that does
+    /// not compile.
     fn with_load_step(&self, error: Error, span: Span) -> Error {
         if error.has_final_place() { self.with_chain_step(error, span) } else { error }
     }
@@ -75,7 +76,7 @@ impl<'a> Vm<'_, 'a> {
                 self.budget.charge_steps(1)?;
                 require_settled(&item)?;
                 self.check_name(&item)?;
-                // What is no text is the name of no template.
+                // A value that is not a string cannot be the name of a template.
                 let Some(candidate) = item.as_str() else { continue };
                 let joined = self.join(candidate)?;
                 if let Some(found) = self.find_by_name(&joined)? {
@@ -83,7 +84,7 @@ impl<'a> Vm<'_, 'a> {
                 }
                 tried.push(candidate.to_owned());
             }
-            // Jinja2 can say which names it tried only where they are a list.
+            // Jinja2 can list the names that it tried only if they are a sequence.
             if !matches!(name.kind(), Kind::List | Kind::Tuple | Kind::Range) {
                 return Err(self.none_found(&tried).with_kind(ErrorKind::Runtime));
             }
@@ -96,7 +97,7 @@ impl<'a> Vm<'_, 'a> {
         self.not_found(&names.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// Refuses lists and maps as the name of a template, as everywhere where Jinja2 needs a key.
+    /// Refuses lists and maps as the name of a template, because Jinja2 needs a hashable name.
     fn check_name(&self, name: &Value<'a>) -> Result<()> {
         match name.kind() {
             Kind::List | Kind::Map | Kind::View => {
@@ -108,12 +109,12 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// The name of the template that the running one calls `name`.
+    /// The joined name of the template that the running template calls `name`.
     fn join<'n>(&self, name: &'n str) -> Result<Cow<'n, str>> {
         self.inputs.loader.join(self.current().name(), name).map_err(own_place)
     }
 
-    /// The template with this joined name, in whichever language.
+    /// Finds the template with this joined name, in any language.
     pub(super) fn find_by_name(&mut self, name: &str) -> Result<Option<FoundTemplate>> {
         if self.inputs.outside.contains(name) {
             return Ok(Some(FoundTemplate::Outside(name.to_owned())));
@@ -121,7 +122,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(self.load_by_name(name)?.map(FoundTemplate::Jinja))
     }
 
-    /// The number of the Jinja template with this joined name.
+    /// Loads the Jinja template with this joined name and returns its number.
     pub(super) fn load_by_name(&mut self, name: &str) -> Result<Option<u32>> {
         self.budget.charge_steps(1)?;
         if let Some(known) = self.templates.iter().position(|template| template.name() == name) {
@@ -143,7 +144,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(Some(self.add_template(template, self.inputs.loaded.len() - 1)))
     }
 
-    /// Adds the template at `place` of those that the render loaded.
+    /// Adds the template at index `place` of the templates that the render loaded.
     fn add_template(&mut self, template: &'a Template, place: usize) -> u32 {
         self.templates.push(template);
         self.numbers.push(place as u32 + 1);
@@ -167,7 +168,7 @@ impl<'a> Vm<'_, 'a> {
     }
 }
 
-/// A template that does not compile has its own place.
+/// Makes the place of an error final, if it has one: a template that does not compile has its own place.
 fn own_place(error: Error) -> Error {
     match error.place().cloned() {
         Some(place) => error.set_final_place(|_| place),

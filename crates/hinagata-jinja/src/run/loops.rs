@@ -1,4 +1,4 @@
-//! Loops, and what `loop` tells about them.
+//! Loops and the variable `loop`.
 
 use std::rc::Rc;
 
@@ -18,16 +18,16 @@ use crate::{
 /// A running loop whose body uses `loop`.
 pub(super) struct LoopState<'a> {
     pub(super) code: &'a For,
-    /// The turn, from 0.
+    /// The current iteration, from 0.
     pub(super) index: usize,
     pub(super) len: usize,
     items: Items<'a>,
     depth: u32,
-    /// What `loop.changed` was called with last.
+    /// The arguments of the last call of `loop.changed`.
     changed: Option<Value<'a>>,
 }
 
-/// Items that can be asked for by number.
+/// Items with access by index.
 #[derive(Clone)]
 enum Items<'a> {
     Borrowed(&'a [Json]),
@@ -54,7 +54,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// What is before the first item and behind the last.
+/// The undefined value of `loop.previtem` for the first item and of `loop.nextitem` for the last.
 fn no_item<'a>() -> Value<'a> {
     Value::Undefined(Undefined { owner: Owner::List, name: None })
 }
@@ -91,8 +91,8 @@ impl<'a> Vm<'_, 'a> {
         self.run_loop(node, &items, 1, span, out)
     }
 
-    /// Runs the body for every item, or the `else` body; that one belongs to the loop around, and so do its
-    /// `break` and `continue`.
+    /// Runs the body for every item, or the `else` body. A `break` or `continue` in the `else` body applies
+    /// to the enclosing loop.
     fn run_loop<P: Provenance>(
         &mut self,
         node: &'a For,
@@ -122,7 +122,8 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// The turns of a loop whose body does not use `loop`. Tells whether one came to its end.
+    /// Runs the iterations of a loop whose body does not use `loop`. Returns whether an iteration was
+    /// completed.
     fn turns<P: Provenance>(
         &mut self,
         node: &'a For,
@@ -192,7 +193,7 @@ impl<'a> Vm<'_, 'a> {
             None => None,
             Some(slot) => {
                 let state = LoopPlace::Running(place);
-                // Its state stays with the object when the loop ends.
+                // The object keeps the state after the loop ends.
                 self.run_charges.charge(size_of::<LoopState<'_>>())?;
                 let object =
                     self.objects.add(Object::Loop(LoopObject { code: node, base: self.base, state }))?;
@@ -243,7 +244,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(completed)
     }
 
-    /// The items of a loop that uses `loop`, filtered, so that their number is known.
+    /// Collects the filtered items of a loop that uses `loop`, so that their number is known.
     fn known_items(&mut self, node: &'a For, items: Value<'a>, span: Span) -> Result<Items<'a>> {
         if node.filter.is_none() {
             match items {
@@ -271,7 +272,7 @@ impl<'a> Vm<'_, 'a> {
         self.objects.loops.borrow().last().map_or(Value::UNDEFINED, |state| state.field(field))
     }
 
-    /// Whether `loop.name` of the innermost loop is true, without making a value of it.
+    /// Whether `loop.name` of the innermost loop is true, without creating a value.
     pub(super) fn loop_test(&self, field: LoopField) -> Option<bool> {
         let loops = self.objects.loops.borrow();
         let state = loops.last()?;
@@ -323,7 +324,7 @@ impl<'a> Vm<'_, 'a> {
         }
         let budget = self.budget;
         let _level = budget.enter_call()?;
-        // The inner run must not change what the outer turn sees.
+        // The recursive run must not change the variables of the outer iteration.
         let slots = base + code.slots.start as usize..base + code.slots.end as usize;
         let mut charged = Charged::new(budget);
         charged.charge(slots.len() * size_of::<Value<'_>>())?;
@@ -346,12 +347,13 @@ impl<'a> Vm<'_, 'a> {
         Ok(items[index % items.len()].clone())
     }
 
-    /// The turn of the innermost loop.
+    /// The iteration of the innermost loop.
     pub(super) fn loop_index(&self) -> usize {
         self.objects.loops.borrow().last().map_or(0, |state| state.index)
     }
 
-    /// `loop.changed(a, b)` of the running loop at `place`: whether the values differ from last time.
+    /// `loop.changed(a, b)` of the running loop at `place`: whether the values differ from those of the
+    /// last call.
     pub(super) fn loop_changed(&self, place: Option<usize>, values: &Value<'a>) -> Result<bool> {
         let before = {
             let mut loops = self.objects.loops.borrow_mut();

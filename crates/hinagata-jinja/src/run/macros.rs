@@ -1,4 +1,4 @@
-//! Macros and the bodies of call blocks: binding arguments, running in a frame of their own.
+//! Macros and the bodies of call blocks: binds arguments and runs the body in its own frame.
 
 use std::sync::LazyLock;
 
@@ -7,7 +7,7 @@ use hinagata_value::{Arguments, Error, Output, Owner, Provenance, Result, Undefi
 use super::{Vm, objects::Macro};
 use crate::{ast::Span, code::Param};
 
-/// The name of the body of a call block.
+/// The name under which a macro sees the body of a call block.
 static CALLER: LazyLock<String> = LazyLock::new(|| "caller".to_owned());
 
 impl<'a> Vm<'_, 'a> {
@@ -41,23 +41,23 @@ impl<'a> Vm<'_, 'a> {
         self.leave(before);
         match result {
             Ok(_) => Ok(()),
-            // What went wrong inside has its place there; the call is on the way to it.
+            // An error inside the macro has its place there; the call is a step in its chain.
             Err((error, true)) => Err(self.with_chain_step(error, span)),
             Err((error, false)) => Err(error),
         }
     }
 
-    /// Puts the arguments where the parameters are.
+    /// Writes the arguments to the slots of the parameters.
     fn bind(&mut self, object: Macro<'a>, arguments: &Arguments<'_, 'a>) -> Result<()> {
         let code = object.code;
         let params = &code.params;
         let passed_count = arguments.positional.len().min(params.len());
-        // Every parameter is looked at once more for its default.
+        // Pays for the second pass over the parameters, which sets defaults.
         self.budget.charge_steps(params.len() as u64 >> 1)?;
         for (param, value) in params.iter().zip(arguments.positional) {
             self.set_slot(param.slot, value.clone());
         }
-        // Names of parameters that were given by place are not parameters any more.
+        // A parameter with a positional argument cannot be set by keyword.
         let by_name = |name: &str| {
             code.places.get(name).filter(|place| **place >= passed_count).map(|place| &params[*place])
         };
@@ -114,7 +114,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(())
     }
 
-    /// Evaluates the defaults of parameters that were not given, in the macro's own frame.
+    /// Evaluates the defaults of missing arguments in the frame of the macro.
     fn bind_defaults(&mut self, params: &'a [Param]) -> Result<(), (Error, bool)> {
         for param in params {
             if super::is_unset(&self.slots[self.base + param.slot as usize]) {

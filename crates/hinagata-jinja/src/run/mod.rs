@@ -1,10 +1,10 @@
-//! Running a compiled template.
+//! Runs a compiled template.
 //!
 //! A [`Vm`] walks the code of [`crate::code`]. One lifetime `'a` covers the data, the templates and
-//! everything that is borrowed from them; what is loaded during the run goes into a [`Keep`] that was
-//! made before. The files are its parts: `exec` statements, `eval` expressions, `call` and `args` calls,
-//! `macros`, `loops`, `inherit` blocks, includes and imports, `load` where templates are found, `names`
-//! where names are found, `objects` what only the engine knows.
+//! everything that is borrowed from them. Templates that are loaded during the run are stored in a [`Keep`]
+//! that was created before it. The Rust modules: `exec` runs statements, `eval` expressions, `call` and
+//! `args` calls, `macros` macros, `loops` loops, and `inherit` blocks, includes and imports. `load` finds
+//! templates, `names` finds names, and `objects` has the run-time objects.
 
 mod args;
 mod call;
@@ -40,7 +40,7 @@ use crate::{
     context::{Context, Random, Settings},
 };
 
-/// Whether nothing was put into a slot yet: such a slot holds [`Value::UNDEFINED`].
+/// Whether a slot is not set: it then holds [`Value::UNDEFINED`].
 #[inline]
 fn is_unset(value: &Value<'_>) -> bool {
     matches!(value, Value::Undefined(Undefined { name: None, owner: hinagata_value::Owner::Nothing }))
@@ -51,37 +51,37 @@ fn is_unset(value: &Value<'_>) -> bool {
 pub enum Data<'a> {
     /// Variables by name.
     Variables(&'a dyn Variables),
-    /// The entries of a map: what a template of the other language passes.
+    /// The entries of a map, as a template of another language passes them.
     Value(Value<'a>),
 }
 
-/// Templates that are not Jinja: an include of such a name is rendered by whoever knows it.
+/// Templates of other languages, which the caller renders when a template includes them.
 ///
-/// Names are joined before they come here: see [`Loader::join`].
+/// Names are already joined: see [`Loader::join`].
 pub trait Outside<'a> {
-    /// Whether there is a template of that name.
+    /// Whether a template with this name exists.
     fn contains(&self, name: &str) -> bool;
 
-    /// What the template `name` prints when the names of `scope` are its data; with a record of its
-    /// origins when `traced`.
+    /// Renders the template `name` with the entries of `scope` as variables; with a record of origins if
+    /// `traced`.
     ///
     /// # Errors
-    /// Those of the rendering.
+    /// Those of the render.
     fn render(&self, name: &str, scope: Value<'a>, traced: bool) -> Result<Printed<'a>>;
 }
 
-/// What a template from outside printed.
+/// The output of a template of another language.
 #[derive(Debug, Default)]
 pub struct Printed<'a> {
-    /// A captured text, marked safe: it is not escaped again.
+    /// The captured text, marked safe so that it is not escaped again.
     pub text: Value<'a>,
-    /// Whether a value was printed behind its last mark, even an empty one.
+    /// Whether a value, even an empty one, was printed after the last mark of the output.
     pub ends_with_value: bool,
-    /// Where its pieces came from, when that was asked.
+    /// The origins of its pieces, if requested.
     pub record: Segments,
 }
 
-/// No templates from outside.
+/// No templates of other languages.
 impl<'a> Outside<'a> for () {
     fn contains(&self, _name: &str) -> bool {
         false
@@ -95,9 +95,9 @@ impl<'a> Outside<'a> for () {
 /// What a run borrows from the render it belongs to.
 #[derive(Clone, Copy)]
 pub struct Run<'r, 'a> {
-    /// Makes and reads values.
+    /// Creates and reads values.
     pub heap: &'r Heap<'a>,
-    /// How templates behave.
+    /// The settings of the render.
     pub settings: &'a Settings,
     /// The templates that can be included, extended and imported.
     pub loader: &'a dyn Loader,
@@ -105,21 +105,21 @@ pub struct Run<'r, 'a> {
     pub outside: &'r dyn Outside<'a>,
     /// The functions of the host.
     pub functions: &'a Functions,
-    /// The calls to the outside.
+    /// The calls of host functions that may not have returned yet.
     pub calls: &'a Calls,
-    /// Where templates are kept that are loaded during the run. Runs of one render share it: each
-    /// template is loaded once, and counts once against the limit.
+    /// Stores the templates that are loaded during the run. Runs of one render share it: each template is
+    /// loaded once and counts once against the limit.
     pub loaded: &'a Keep<Arc<Template>>,
-    /// The number that the template has in this render, for sites. One that is loaded has the number of
-    /// its place in `loaded`, counted from 1.
+    /// The number of the template in this render, for sites. A loaded template has its position in
+    /// `loaded`, counted from 1.
     pub number: u32,
 }
 
 impl<'a> Run<'_, 'a> {
-    /// Renders `template` on `data` into `out`.
+    /// Renders `template` with `data` into `out`.
     ///
     /// # Errors
-    /// The failure of the template, with its place.
+    /// The error of the template, with its place.
     pub fn render<P: Provenance>(
         &self,
         template: &'a Template,
@@ -154,27 +154,28 @@ struct Vm<'r, 'a> {
     data: Data<'a>,
     random: Random,
     objects: ObjectTable<'a>,
-    /// The slots of all frames; a frame that a macro was made in stays until the end.
+    /// The slots of all frames. A frame in which a macro was created stays until the end of the run.
     slots: Vec<Value<'a>>,
-    /// Where the frame of the running function starts.
+    /// The start of the frame of the running function.
     base: usize,
-    /// Slots below this one are not taken down when a function ends.
+    /// Slots below this one are not removed when a function ends.
     floor: usize,
     contexts: Few<NameContext<'a>>,
     context: usize,
-    /// Whether a name in the first context is a variable or nothing: no template of it sets names.
+    /// Whether no template in the first context sets names, so that a name there is a variable or
+    /// undefined.
     plain: bool,
     /// The templates of this run.
     templates: Few<&'a Template>,
-    /// Their numbers in this render, those of [`Site`].
+    /// Their numbers in this render, as [`Site`] uses them.
     numbers: Few<u32>,
     template: u32,
     autoescape: bool,
     /// The template that the running root extends.
     parent: Option<u32>,
-    /// What the next link of a chain goes on from.
+    /// The result of the last link of a chain, for the next one.
     subject: Value<'a>,
-    /// What is charged for tables that stay until the run ends.
+    /// The charge for tables that exist until the run ends.
     run_charges: Charged<'a>,
 }
 
@@ -233,7 +234,7 @@ impl<'r, 'a> Vm<'r, 'a> {
         }
     }
 
-    /// The run as the library sees it.
+    /// The context of the run for the library.
     #[inline]
     fn cx(&self) -> Context<'_, 'a> {
         Context {
@@ -255,7 +256,7 @@ impl<'r, 'a> Vm<'r, 'a> {
         self.templates[self.template as usize]
     }
 
-    /// Pushes a frame and makes it the running one; gives what [`Vm::leave`] needs.
+    /// Pushes a frame and makes it the running one; returns the value that [`Vm::leave`] needs.
     #[inline]
     fn enter(&mut self, slots: Slot) -> Result<usize> {
         self.budget.charge_steps(u64::from(slots) >> 3)?;
@@ -270,7 +271,7 @@ impl<'r, 'a> Vm<'r, 'a> {
         Ok(std::mem::replace(&mut self.base, base))
     }
 
-    /// Leaves the running frame; it is taken down unless a macro was made in or above it.
+    /// Leaves the running frame and removes it, unless a macro was created in it or above it.
     #[inline]
     fn leave(&mut self, before: usize) {
         if self.floor <= self.base {
@@ -279,7 +280,7 @@ impl<'r, 'a> Vm<'r, 'a> {
         self.base = before;
     }
 
-    /// Where the frame of the function `up` levels around the running one starts.
+    /// The start of the frame of the function `up` levels outside the one at `base`.
     #[inline]
     fn frame(&self, base: usize, up: u32) -> usize {
         (0..up).fold(base, |base, _| self.slots[base].as_i64().unwrap_or_default() as usize)
@@ -295,14 +296,14 @@ impl<'r, 'a> Vm<'r, 'a> {
         self.slots[self.base + slot as usize] = value;
     }
 
-    /// The error at its place in the running template, unless a place further in is known.
+    /// Adds the place in the running template to an error that has no place yet.
     #[cold]
     #[inline(never)]
     fn locate(&self, error: Error, span: Span) -> Error {
         error.with_place(|| self.current().source().place(span))
     }
 
-    /// The error with its final place: the line of the statement, the column of the expression.
+    /// Sets the final place of an error: the line of the statement, the column of the expression.
     #[cold]
     #[inline(never)]
     fn set_final_place(&self, error: Error, span: Span) -> Error {
@@ -310,13 +311,13 @@ impl<'r, 'a> Vm<'r, 'a> {
             return error;
         }
         let source = self.current().source();
-        // Endless recursion is a fault of the template, as Jinja2's RecursionError is.
+        // Infinite recursion is an error of the template, like the RecursionError of Jinja2.
         let error = match error.limit() {
             Some(LimitKind::Calls | LimitKind::Stack) => error.with_kind(ErrorKind::Runtime),
             _ => error,
         };
         let error = error.set_final_place(|place| match place {
-            // An expression that starts on the reported line knows the column better.
+            // The place of an expression on the reported line has the better column.
             Some(place) if place.template == source.name() && place.line == span.line => place,
             Some(place) if place.template != source.name() => place,
             _ => source.place(span),
@@ -324,9 +325,9 @@ impl<'r, 'a> Vm<'r, 'a> {
         self.with_near_names(error)
     }
 
-    /// Names that the author may have meant, for an error about an undefined name.
+    /// Adds similar names to an error about an undefined name.
     fn with_near_names(&self, error: Error) -> Error {
-        // The names near to that of a template are templates, and known where it was looked for.
+        // An error about a missing template already has the similar names of templates.
         let about_name = error.near().is_empty() && error.kind() != ErrorKind::NotFound;
         let Some(subject) = error.subject().filter(|_| about_name) else { return error };
         let template = self.current();
@@ -346,7 +347,7 @@ impl<'r, 'a> Vm<'r, 'a> {
         error.with_near(near)
     }
 
-    /// The error as seen from outside of an include, import, macro or block.
+    /// Adds an include, import, macro call or block to the chain of an error.
     #[cold]
     fn with_chain_step(&self, error: Error, span: Span) -> Error {
         if error.kind() == ErrorKind::Suspended {

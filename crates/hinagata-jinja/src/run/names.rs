@@ -1,4 +1,4 @@
-//! Where names are found that no slot holds.
+//! Looks up names that are not in a slot.
 
 use std::{
     cell::RefCell,
@@ -11,36 +11,37 @@ use hinagata_value::{Key, MapBuilder, Owner, Result, Undefined, Value};
 use super::{Data, Vm, few::Few, is_unset, objects};
 use crate::code::{BlockCode, Otherwise, Var, Visible};
 
-/// What a template or block sees beside its own slots.
+/// The names that a template or block sees in addition to its own slots.
 pub(super) struct Context<'a> {
-    /// Names of the place that includes, or that a scoped block stands in.
+    /// The names around the include or the scoped block.
     pub(super) locals: Option<(&'a Visible, usize)>,
-    /// The context around; `None` for the variables of the render.
+    /// The outer context; `None` for the variables of the render.
     pub(super) parent: Option<usize>,
     /// Whether there are no variables at all: an import without context.
     pub(super) sealed: bool,
-    /// The context that holds the roots and blocks: this one, unless it only adds names.
+    /// The context with the roots and blocks: this one, unless it only adds names.
     pub(super) owner: usize,
     /// The roots that run in this context, in the order they started: template and frame.
     pub(super) roots: Few<(u32, usize)>,
-    /// All definitions of each block, that of the most derived template first: template and code.
+    /// All definitions of each block (template and code), that of the most derived template first.
     pub(super) blocks: BTreeMap<&'a str, Vec<(u32, &'a BlockCode)>>,
     /// The names of the blocks, once `self` was used.
     pub(super) block_names: Option<BlockNames<'a>>,
 }
 
-/// The names of the blocks of a context: `self` knows those too that a parent adds later.
+/// The names of the blocks of a context, shared with `self`, which also sees blocks that a parent adds
+/// later.
 pub(super) type BlockNames<'a> = Rc<RefCell<BTreeSet<&'a str>>>;
 
-/// Bytes that a block costs: its name in two trees whose nodes may be half empty, and the first list of
-/// definitions with the room that it grows by.
+/// The bytes charged for a block: its name in two trees whose nodes may be half empty, and its list of
+/// definitions with spare capacity.
 pub(super) const BLOCK_BYTES: usize =
     2 * (2 * size_of::<&str>() + size_of::<Vec<(u32, &str)>>()) + 4 * size_of::<(u32, &str)>();
 
-/// Bytes that one more definition of a block costs.
+/// The bytes charged for one more definition of a block.
 pub(super) const DEFINITION_BYTES: usize = 2 * size_of::<(u32, &str)>();
 
-/// Bytes that a context costs: itself and the room that its list grows by.
+/// The bytes charged for a context: itself and spare capacity of the list.
 pub(super) const CONTEXT_BYTES: usize = 2 * size_of::<Context<'_>>();
 
 impl<'a> Vm<'_, 'a> {
@@ -54,7 +55,8 @@ impl<'a> Vm<'_, 'a> {
         self.budget.charge_steps(1)?;
         let number = self.contexts.len();
         if number > 0 {
-            // Kept until the end: a macro may still need it. The first one is on the stack.
+            // It exists until the end of the run, because a macro may need it. The first one is on the
+            // stack.
             self.budget.charge_bytes(CONTEXT_BYTES)?;
         }
         let sealed = parent.is_none() && number > 0;
@@ -100,7 +102,7 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// The value of a variable as seen from the frame at `base`, if it was set there.
+    /// The value of a variable as seen from the frame at `base`, if it is set.
     fn var_at(&self, var: &'a Var, base: usize) -> Option<Value<'a>> {
         let mut place = var.place;
         let mut otherwise = &var.otherwise;
@@ -168,7 +170,7 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// The value of a name of the scopes around an include or a scoped block, if it is set.
+    /// The value of a name in the scopes around an include or a scoped block, if it is set.
     fn visible_value(&self, visible: &'a Visible, base: usize, name: &str) -> Option<Value<'a>> {
         let mut scope = (visible, base);
         loop {
@@ -180,12 +182,12 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// The names around those of `scope`, and the frame they are read from.
+    /// The next outer scope of a scope, and its frame.
     fn outer_scope(&self, (visible, base): (&'a Visible, usize)) -> Option<(&'a Visible, usize)> {
         Some((visible.outer.as_deref()?, self.frame(base, visible.up)))
     }
 
-    /// The names that are seen from here with their values, where they are set; each once.
+    /// All names of a scope and its outer scopes, with their values if they are set.
     fn visible_names(
         &self,
         visible: Option<&'a Visible>,
@@ -203,11 +205,11 @@ impl<'a> Vm<'_, 'a> {
         Ok(found)
     }
 
-    /// All names that are seen from here, as a map: what a template of the other language gets.
+    /// All visible names as a map, for a template of another language.
     pub(super) fn scope(&self, visible: Option<&'a Visible>) -> Result<Value<'a>> {
         let visible = self.visible_names(visible, self.base)?;
         if self.plain && self.context == 0 && visible.values().all(Option::is_none) {
-            // Nothing was set: the data itself says it all.
+            // No name is set, so the data itself is the result.
             match &self.data {
                 Data::Value(value) => return Ok(value.clone()),
                 Data::Variables(variables) => {
@@ -282,7 +284,7 @@ impl<'a> Vm<'_, 'a> {
     }
 }
 
-/// Whether a value means something outside of this run: macros, modules and loops do not.
+/// Whether a value can be used outside this run: macros, imported templates and loops cannot.
 fn can_leave(value: &Value<'_>) -> bool {
     !is_unset(value) && !matches!(value, Value::Engine(_))
 }

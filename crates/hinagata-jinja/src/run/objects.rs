@@ -1,4 +1,4 @@
-//! What only the engine knows: macros, loops, blocks, modules, bound methods.
+//! Run-time objects: macros, loops, blocks, imported templates, bound methods.
 
 use std::{
     cell::{Cell, RefCell},
@@ -13,16 +13,16 @@ use crate::{
     context::Objects,
 };
 
-/// An object of the engine.
+/// A run-time object, which values refer to by an [`EngineRef`].
 pub(super) enum Object<'a> {
     Macro(Macro<'a>),
-    /// An imported template: its exported names, and what it printed.
+    /// An imported template: its exported names and its output.
     Module {
         exports: BTreeMap<&'a str, Value<'a>>,
         body: Value<'a>,
     },
     Loop(LoopObject<'a>),
-    /// A block of a context: `super` and `self.name`.
+    /// A block of a context, as `super` or `self.name`.
     Block {
         context: usize,
         name: &'a str,
@@ -41,14 +41,14 @@ pub(super) enum Object<'a> {
         separator: Value<'a>,
         used: bool,
     },
-    /// A method that was taken from its receiver without calling it.
+    /// A bound method of a value.
     Method {
         receiver: Value<'a>,
         name: &'static str,
     },
-    /// The functions of the host whose names start with this and a dot, such as `tools.files`.
+    /// The host functions whose names start with this prefix and a dot, such as `tools.files`.
     Functions(&'a str),
-    /// A method of an object of the engine.
+    /// A bound method of a run-time object.
     OwnMethod {
         receiver: EngineRef,
         name: &'static str,
@@ -60,10 +60,10 @@ pub(super) struct Macro<'a> {
     pub(super) code: &'a MacroCode,
     pub(super) template: u32,
     pub(super) context: usize,
-    /// The frame it was made in.
+    /// The frame that it was created in.
     pub(super) base: usize,
     pub(super) autoescape: bool,
-    /// Whether that frame is still there; the body of a call block ends with the call.
+    /// Whether that frame still exists. The body of a call block is valid only during the call.
     pub(super) alive: bool,
 }
 
@@ -75,13 +75,13 @@ pub(super) struct LoopObject<'a> {
 
 /// Where the state of a loop is.
 pub(super) enum LoopPlace<'a> {
-    /// It runs: its place among the running loops.
+    /// The index of a running loop among the running loops.
     Running(usize),
     Ended(Box<LoopState<'a>>),
 }
 
 impl LoopPlace<'_> {
-    /// Its place among the running loops, while it runs.
+    /// Its index among the running loops, while it runs.
     pub(super) fn running(&self) -> Option<usize> {
         match self {
             Self::Running(place) => Some(*place),
@@ -118,13 +118,13 @@ const GLOBALS: [(&str, Global); 8] = [
     ("strftime_now", Global::StrftimeNow),
 ];
 
-/// Names that mean something in every template, or in some places of it.
+/// Names with a meaning in every template, or in parts of it.
 const WORDS: [&str; 19] = [
     "and", "caller", "else", "false", "False", "if", "in", "is", "kwargs", "loop", "none", "None", "not",
     "or", "self", "super", "true", "True", "varargs",
 ];
 
-/// Whether `name` means something to Jinja itself, so that no function should have it.
+/// Whether `name` has a meaning in Jinja itself, so that no function should use it.
 #[must_use]
 pub fn is_reserved(name: &str) -> bool {
     WORDS.contains(&name) || GLOBALS.iter().any(|(known, _)| *known == name)
@@ -135,26 +135,26 @@ pub(crate) fn global_names() -> impl Iterator<Item = &'static str> {
     GLOBALS.iter().map(|(name, _)| *name)
 }
 
-/// The global called `name`; the last two are those of chat templates.
+/// The global `name`; the last two exist in chat templates only.
 pub(super) fn global<'a>(name: &str, chat_host: bool) -> Option<Value<'a>> {
     let count = if chat_host { GLOBALS.len() } else { GLOBALS.len() - 2 };
     let index = GLOBALS[..count].iter().position(|(known, _)| *known == name)?;
     Some(Value::Engine(EngineRef { kind: GLOBAL, index: index as u32 }))
 }
 
-/// The global that a handle stands for.
+/// The global that a handle refers to.
 pub(super) fn global_of(handle: EngineRef) -> Option<Global> {
     (handle.kind == GLOBAL).then(|| GLOBALS.get(handle.index as usize).map(|(_, global)| *global)).flatten()
 }
 
-/// All objects of one run; each lives until the run ends, which is why their number is charged.
+/// All run-time objects of one run. Each exists until the run ends, so their memory is charged.
 pub(super) struct ObjectTable<'a> {
     budget: &'a Budget,
     functions: &'a Functions,
     objects: RefCell<Vec<Object<'a>>>,
-    /// Bytes that objects hold beside themselves, as charged.
+    /// The charged bytes that objects own on the heap.
     extra_bytes: Cell<usize>,
-    /// The loops that are running and use `loop`, the innermost last.
+    /// The running loops that use `loop`, innermost last.
     pub(super) loops: RefCell<Vec<LoopState<'a>>>,
 }
 
@@ -169,7 +169,7 @@ impl<'a> ObjectTable<'a> {
         }
     }
 
-    /// The function of the host called `name`, or all whose names go on after `name` and a dot.
+    /// The host function `name`, or the group of functions whose names start with `name` and a dot.
     pub(super) fn function(&self, name: &str) -> Option<Value<'a>> {
         if let Some(function) = self.functions.get(name) {
             return Some(Value::Function(function));
@@ -189,14 +189,14 @@ impl<'a> ObjectTable<'a> {
         Ok(Value::Engine(EngineRef { kind: OBJECT, index: objects.len() as u32 - 1 }))
     }
 
-    /// Charges for what an object holds beside itself, until the run ends.
+    /// Charges for memory that an object owns on the heap, until the run ends.
     pub(super) fn charge(&self, bytes: usize) -> Result<()> {
         self.budget.charge_bytes(bytes)?;
         self.extra_bytes.set(self.extra_bytes.get() + bytes);
         Ok(())
     }
 
-    /// Looks at an object, or changes it. Nothing that runs template code may happen inside.
+    /// Reads or changes an object. `look` must not run template code.
     pub(super) fn with_object<R>(
         &self,
         handle: EngineRef,
@@ -224,7 +224,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
         self.with_object(object, |object| match object {
             Object::Macro(object) if object.code.name == "caller" => "<Macro anonymous>".to_owned(),
             Object::Macro(object) => format!("<Macro '{}'>", object.code.name),
-            // A module prints as what its template printed.
+            // An imported template prints its output.
             Object::Module { body, .. } => body.as_str().unwrap_or_default().to_owned(),
             Object::Loop(object) => match &object.state {
                 LoopPlace::Ended(state) => format!("<LoopContext {}/{}>", state.index + 1, state.len),
@@ -347,7 +347,7 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
     }
 }
 
-/// The error for calling what cannot be called.
+/// The error for a call of a value that is not callable.
 #[cold]
 pub(super) fn not_callable(type_name: &str) -> Error {
     Error::runtime(format!("'{type_name}' object is not callable"))

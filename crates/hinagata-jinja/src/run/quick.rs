@@ -1,6 +1,6 @@
-//! Short ways for what prompts do most: the general way gives the same, slower.
+//! Fast paths for the most frequent uses of filters. The general path returns the same, more slowly.
 //!
-//! `{{ x|upper }}` and `{{ xs|join(", ") }}` write straight to the output instead of making a string
+//! `{{ x|upper }}` and `{{ xs|join(", ") }}` write directly to the output instead of creating a string
 //! first, and `xs|length` needs no arguments. Measured on the prompts of `bench/workloads/jinja`.
 
 use hinagata_value::{Output, Provenance, Result, Site, Text, Value};
@@ -9,18 +9,18 @@ use serde_json::Value as Json;
 use super::Vm;
 use crate::code::{Args, Expr, FilterCall};
 
-/// A use of a filter that has a short way.
+/// A use of a filter that has a fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quick {
     Length,
     Upper,
     Lower,
-    /// With a separator that is written in the template, or none.
+    /// With a literal separator, or without one.
     Join,
 }
 
 impl Quick {
-    /// The short way of a filter with these arguments, if it has one.
+    /// The fast path of a filter with these arguments, if it has one.
     pub(crate) fn from_filter(name: &str, args: &Args) -> Option<Self> {
         let plain = args.keywords.is_empty() && args.args.is_none() && args.kwargs.is_none();
         match (name, &args.positional[..]) {
@@ -34,7 +34,7 @@ impl Quick {
 }
 
 impl<'a> Vm<'_, 'a> {
-    /// `value|length` of data of the caller.
+    /// `value|length` for data of the caller.
     #[inline]
     pub(super) fn quick_length(&self, value: &Value<'a>) -> Option<Value<'a>> {
         match value {
@@ -46,7 +46,7 @@ impl<'a> Vm<'_, 'a> {
         }
     }
 
-    /// Prints `{{ value|filter }}` the short way; `false` where there is none for this value.
+    /// Prints `{{ value|filter }}` by the fast path; returns `false` if it does not support this value.
     pub(super) fn print_quick<P: Provenance>(
         &self,
         value: &Value<'a>,
@@ -79,7 +79,7 @@ impl<'a> Vm<'_, 'a> {
     }
 }
 
-/// Appends ASCII text in upper or lower case, a piece at a time.
+/// Appends ASCII text in upper or lower case, piece by piece.
 fn push_cased(text: &str, case: Quick, out: &mut Text<'_>) -> Result<()> {
     let mut buffer = [0_u8; 128];
     for chunk in text.as_bytes().chunks(buffer.len()) {

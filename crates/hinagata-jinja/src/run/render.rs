@@ -1,4 +1,4 @@
-//! Rendering: the way into the engine.
+//! The entry point of the crate: renders a template.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ pub struct Render<'r> {
     cancel: Option<Cancel>,
 }
 
-/// What a pass over a template gave.
+/// The result of a pass over a template.
 pub type Rendered<P = Off> = Written<P>;
 
 impl Default for Render<'_> {
@@ -41,7 +41,7 @@ impl Default for Render<'_> {
 }
 
 impl<'r> Render<'r> {
-    /// The product's settings and limits, no functions, no other templates.
+    /// Creates a render with the default settings and limits, without functions and other templates.
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -53,35 +53,35 @@ impl<'r> Render<'r> {
         }
     }
 
-    /// The same with these settings.
+    /// Sets the settings.
     #[must_use]
     pub fn with_settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// The same with these limits.
+    /// Sets the limits.
     #[must_use]
     pub fn with_limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// The same with templates that can be included, extended and imported.
+    /// Sets the loader of templates that can be included, extended and imported.
     #[must_use]
     pub fn with_loader(mut self, loader: &'r dyn Loader) -> Self {
         self.loader = loader;
         self
     }
 
-    /// The same with functions of the host.
+    /// Sets the functions of the host.
     #[must_use]
     pub fn with_functions(mut self, functions: &'r Functions) -> Self {
         self.functions = Some(functions);
         self
     }
 
-    /// The same, watching a handle that stops the render.
+    /// Sets a handle that can stop the render.
     #[must_use]
     pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
@@ -91,7 +91,7 @@ impl<'r> Render<'r> {
     /// Renders to text.
     ///
     /// # Errors
-    /// The failure of the template, with its place; kind `suspended` when a function needs the outside
+    /// The error of the template, with its place; kind `suspended` when a function has to wait for a result
     /// (use [`Render::run_pass`] then).
     pub fn render_text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
         let calls = Calls::new();
@@ -111,13 +111,13 @@ impl<'r> Render<'r> {
         self.one_pass(template, variables, &calls)
     }
 
-    /// Makes one pass of a render whose functions may need the outside.
+    /// Runs one pass of a render whose functions may have to wait for results.
     ///
-    /// Where it must wait, the calls that were started are handed out; resolve them in `calls` and make
-    /// the next pass with the same `calls`.
+    /// If it has to wait, it returns the started calls. Resolve them in `calls` and run the next pass with
+    /// the same `calls`.
     ///
     /// # Errors
-    /// The failure of the template, with its place.
+    /// The error of the template, with its place.
     pub fn run_pass<'c, P: Provenance>(
         &self,
         template: &Template,

@@ -7,7 +7,7 @@ use crate::{
     library::{methods::to_lower, number::parse_int, ops::get_item, unicode::is_digit},
 };
 
-/// What is compared or shown of an item: itself, or what is found along a path.
+/// Reads the key of an item: the item itself, or the value at a path in it.
 pub(super) struct Getter<'a> {
     path: Path<'a>,
     default: Option<Value<'a>>,
@@ -17,13 +17,13 @@ pub(super) struct Getter<'a> {
 enum Path<'a> {
     /// The item itself.
     Empty,
-    /// One step, which needs no list.
+    /// A path of one step, which needs no list.
     SingleStep(Value<'a>),
     Many(Vec<Value<'a>>),
 }
 
 impl<'a> Getter<'a> {
-    /// A getter for `attribute`: the item itself when that is none, a path when it is a string.
+    /// Creates a getter for `attribute`: the item itself if it is `None`, a path if it is a string.
     ///
     /// # Errors
     /// When a limit is reached.
@@ -41,22 +41,22 @@ impl<'a> Getter<'a> {
         Ok(Self { path, default: None, ignore_case: false })
     }
 
-    /// The same getter, giving `default` where something along the path is undefined.
+    /// Sets the value to return if a step of the path is undefined.
     pub(super) fn or(mut self, default: Option<&Value<'a>>) -> Self {
         self.default = default.filter(|default| !default.is_none()).cloned();
         self
     }
 
-    /// The same getter, giving strings in lower case unless they are compared with their case.
+    /// Sets whether strings are converted to lower case.
     pub(super) fn ignoring_case(mut self, ignore: bool) -> Self {
         self.ignore_case = ignore;
         self
     }
 
-    /// What is found in `item`.
+    /// Returns the value in `item`.
     ///
     /// # Errors
-    /// When the path leads through something undefined, or a limit is reached.
+    /// When the path leads through an undefined value, or a limit is reached.
     pub(super) fn get(&self, cx: &Context<'_, 'a>, item: &Value<'a>) -> Result<Value<'a>> {
         let found = match &self.path {
             Path::Empty => item.clone(),
@@ -85,7 +85,7 @@ impl<'a> Getter<'a> {
     }
 }
 
-/// A step of a path: a number where it is one, else a name. `whole` is the value it was written as.
+/// A step of a path: an integer if `text` is one, else a name. `whole` is the value that `text` came from.
 fn step<'a>(cx: &Context<'_, 'a>, text: &str, whole: Option<&Value<'a>>) -> Result<Value<'a>> {
     if !text.is_empty()
         && text.chars().all(is_digit)
@@ -99,7 +99,7 @@ fn step<'a>(cx: &Context<'_, 'a>, text: &str, whole: Option<&Value<'a>>) -> Resu
     }
 }
 
-/// Getters for several attributes, separated by commas: what sorting compares one after the other.
+/// Creates getters for attributes separated by commas, which `sort` compares one after the other.
 ///
 /// # Errors
 /// When a limit is reached.

@@ -1,7 +1,7 @@
-//! The named characters of HTML, made from the list in the HTML standard: with and without the
-//! semicolon, as it has them.
+//! The named characters of HTML, generated from the list in the HTML standard, with and without semicolon
+//! as listed there.
 
-/// Names and the characters they stand for, in the order of the names.
+/// The names with their characters, sorted by name.
 #[rustfmt::skip]
 pub(super) static ENTITIES: &[(&str, &str)] = &[
     ("AElig", "\u{c6}"), ("AElig;", "\u{c6}"), ("AMP", "&"), ("AMP;", "&"), ("Aacute", "\u{c1}"),

@@ -1,4 +1,4 @@
-//! Filters that bring many items to few: `groupby`, `sum`, `min`, `max`.
+//! Filters that aggregate items: `groupby`, `sum`, `min`, `max`.
 
 use hinagata_value::{Arguments, Error, Kind, Result, Value};
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The items in groups that share an attribute, in the order of that attribute.
+/// `groupby`: groups of items with the same attribute, sorted by that attribute.
 pub(super) fn groupby<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -58,7 +58,7 @@ pub(super) fn groupby<'a>(
     Ok(groups.finish())
 }
 
-/// The sum of the items, or of an attribute of them.
+/// `sum`: the sum of the items, or of an attribute of them.
 pub(super) fn sum<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -77,7 +77,7 @@ pub(super) fn sum<'a>(
     Ok(sum)
 }
 
-/// The smallest item; undefined where there is none.
+/// `min`: the smallest item; undefined for an empty sequence.
 pub(super) fn min<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -86,7 +86,7 @@ pub(super) fn min<'a>(
     extreme(cx, &value, arguments, "min", Order::Less)
 }
 
-/// The largest item; undefined where there is none.
+/// `max`: the largest item; undefined for an empty sequence.
 pub(super) fn max<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,

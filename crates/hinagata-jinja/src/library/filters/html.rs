@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// The value escaped, unless it is safe already.
+/// `escape`: the escaped value, unless it is safe.
 pub(super) fn escape<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -31,7 +31,7 @@ pub(super) fn escape<'a>(
     finish_text(text, true)
 }
 
-/// The value escaped, even where it is safe already.
+/// `forceescape`: the escaped value, even if it is safe.
 pub(super) fn forceescape<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -43,7 +43,7 @@ pub(super) fn forceescape<'a>(
     finish_text(text, true)
 }
 
-/// The value marked as not to be escaped.
+/// `safe`: the value marked as safe, so that it is not escaped.
 pub(super) fn safe<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -61,7 +61,7 @@ pub(super) fn safe<'a>(
     }
 }
 
-/// The text between tags, with its spaces tidied and its named characters read.
+/// `striptags`: the text without tags, with collapsed spaces and resolved character references.
 pub(super) fn striptags<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -71,7 +71,7 @@ pub(super) fn striptags<'a>(
     strip_tags(cx, &to_textual(cx, &value)?)
 }
 
-/// A text without tags and comments; one that is not closed stays.
+/// Removes tags and comments from a text, except unclosed ones.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -97,13 +97,13 @@ pub(crate) fn strip_tags<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<Value<'
         }
         tidy.push_str(word)?;
     }
-    // Each reference is looked up under some thirty names.
+    // Each reference takes up to about thirty lookups.
     let references = tidy.as_str().bytes().filter(|byte| *byte == b'&').count();
     cx.heap.budget().charge_steps(references as u64 * 32)?;
     new_string(cx, unescape_html(tidy.as_str()), false)
 }
 
-/// A text with the characters that are written by name or number in HTML.
+/// Resolves the character references of HTML in a text.
 pub(crate) fn unescape_html(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut rest = text;
@@ -125,7 +125,7 @@ pub(crate) fn unescape_html(text: &str) -> String {
     result
 }
 
-/// What a reference behind `&` stands for, and how long it is.
+/// The text of the reference after `&`, and the length of the reference.
 fn read_reference(text: &str) -> Option<(Cow<'static, str>, usize)> {
     if let Some(number) = text.strip_prefix('#') {
         return numeric_reference(number).map(|(read, len)| (read, len + 1));
@@ -146,7 +146,7 @@ fn find_entity(name: &str) -> Option<&'static str> {
     ENTITIES.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| ENTITIES[at].1)
 }
 
-/// What a number behind `&#` stands for, and how long it is.
+/// The text of the numeric reference after `&#`, and its length.
 fn numeric_reference(text: &str) -> Option<(Cow<'static, str>, usize)> {
     let (digits, radix, start) = match text.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16, 1),
@@ -156,13 +156,13 @@ fn numeric_reference(text: &str) -> Option<(Cow<'static, str>, usize)> {
     if len == 0 {
         return None;
     }
-    // What does not fit is beyond the last character, as is all of this size.
+    // A number that does not fit is beyond the last character, as `u32::MAX` is.
     let code = u32::from_str_radix(&digits[..len], radix).unwrap_or(u32::MAX);
     let semicolon = usize::from(digits[len..].starts_with(';'));
     Some((character(code), start + len + semicolon))
 }
 
-/// Codes 0x80 to 0x9f as the browsers read them.
+/// The characters for codes 0x80 to 0x9f, as browsers read them (Windows-1252).
 const WINDOWS: [char; 32] = [
     '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž', '\u{8f}', '\u{90}',
     '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}', 'ž', 'Ÿ',
@@ -180,7 +180,7 @@ fn character(code: u32) -> Cow<'static, str> {
     Cow::Owned(found.to_string())
 }
 
-/// The entries of a map as attributes of a tag.
+/// `xmlattr`: the entries of a map as attributes of a tag.
 pub(super) fn xmlattr<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,

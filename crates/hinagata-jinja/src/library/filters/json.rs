@@ -1,4 +1,4 @@
-//! `tojson`.
+//! The filter `tojson`.
 
 use std::borrow::Cow;
 
@@ -13,11 +13,11 @@ use crate::{
     },
 };
 
-/// What HTML would read as something else, and the one control character that JSON leaves.
+/// The special characters of HTML, and the one control character that JSON does not escape.
 const HTML: &[char] = &['<', '>', '&', '\'', '\u{7f}'];
 const DELETE: &[char] = &['\u{7f}'];
 
-/// The value as JSON that is safe in HTML; in chat templates, as plain JSON.
+/// `tojson`: the value as JSON that is safe in HTML; in chat templates, plain JSON.
 pub(super) fn tojson<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -27,14 +27,14 @@ pub(super) fn tojson<'a>(
         return plain(cx, &value, arguments);
     }
     let [indent] = bind_arguments(arguments, "tojson", ["indent"], 0)?;
-    // A text has no levels, and its indentation is not looked at.
+    // A string has no levels, so `indent` is not checked for it.
     let indent = optional_argument(indent).filter(|_| value.as_str().is_none());
     let indent = indentation(cx, indent)?;
     let style = JsonStyle { sort_keys: true, ascii: true, escape: HTML, ..style(indent) };
     write(cx, &value, &style, true)
 }
 
-/// As the hosts of chat templates have it: options of the JSON writer of Python, nothing escaped.
+/// `tojson` of chat templates: takes the options of Python's `json.dumps` and escapes nothing for HTML.
 fn plain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let [ascii, indent, separators, sort_keys] =
         bind_arguments(arguments, "tojson", ["ensure_ascii", "indent", "separators", "sort_keys"], 0)?;
@@ -69,7 +69,7 @@ fn style(indent: Option<Cow<'static, str>>) -> JsonStyle<'static> {
     }
 }
 
-/// What each level is indented by: a text, or a number of spaces.
+/// The indentation of each level: a text, or a number of spaces.
 fn indentation<'a>(cx: &Context<'_, 'a>, indent: Option<&Value<'a>>) -> Result<Option<Cow<'static, str>>> {
     let Some(indent) = indent else { return Ok(None) };
     cx.require_defined(indent)?;

@@ -28,10 +28,10 @@ use hinagata_value::{Arguments, Error, Result, Value, near_names};
 
 use crate::context::Context;
 
-/// A filter: what stands left of `|`, and its arguments.
+/// A filter: takes the value left of `|` and the arguments.
 pub(crate) type Filter = for<'a> fn(&Context<'_, 'a>, Value<'a>, &Arguments<'_, 'a>) -> Result<Value<'a>>;
 
-/// The filters in the order of their names.
+/// The filters, sorted by name.
 const FILTERS: &[(&str, Filter)] = &[
     ("abs", number::abs),
     ("attr", value::attr),
@@ -89,7 +89,7 @@ const FILTERS: &[(&str, Filter)] = &[
     ("xmlattr", html::xmlattr),
 ];
 
-/// The filter called `name`.
+/// The filter with this name.
 pub(crate) fn find_filter(name: &str) -> Option<Filter> {
     FILTERS.binary_search_by_key(&name, |(name, _)| name).ok().map(|at| FILTERS[at].1)
 }
@@ -99,7 +99,7 @@ pub(crate) fn filter_names() -> impl Iterator<Item = &'static str> {
     FILTERS.iter().map(|(name, _)| *name)
 }
 
-/// The error for a filter that does not exist, found only when the template ran.
+/// The error for an unknown filter that was found at run time.
 #[cold]
 pub(crate) fn unknown_filter(name: &str) -> Error {
     Error::runtime(format!("no filter named '{name}'"))
@@ -107,7 +107,7 @@ pub(crate) fn unknown_filter(name: &str) -> Error {
         .with_near(near_names(name, filter_names()))
 }
 
-/// An argument as a truth value, or what stands for it when it was not given.
+/// An argument as a boolean, or `default` if it is missing.
 fn flag<'a>(cx: &Context<'_, 'a>, argument: Option<&Value<'a>>, default: bool) -> Result<bool> {
     match argument {
         Some(value) => super::ops::is_true(cx, value),
@@ -115,7 +115,7 @@ fn flag<'a>(cx: &Context<'_, 'a>, argument: Option<&Value<'a>>, default: bool) -
     }
 }
 
-/// An argument that may be none, where none means that it was not given.
+/// An optional argument, for which `none` means that it is missing.
 fn optional_argument<'r, 'a>(argument: Option<&'r Value<'a>>) -> Option<&'r Value<'a>> {
     argument.filter(|value| !value.is_none())
 }

@@ -17,7 +17,7 @@ use crate::{
     },
 };
 
-/// The number without its sign.
+/// `abs`: the number without its sign.
 pub(super) fn abs<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -32,7 +32,7 @@ pub(super) fn abs<'a>(
     }
 }
 
-/// The value as an integer, or a default where it is none.
+/// `int`: the value as an integer, or a default if it cannot be converted.
 pub(super) fn int<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -60,12 +60,12 @@ pub(super) fn int<'a>(
     }
 }
 
-/// Charges for reading a number: each character is looked up among the digits of all scripts.
+/// Charges for parsing a number: each character is looked up among the digits of all scripts.
 fn charge_digits(cx: &Context<'_, '_>, text: &str) -> Result<()> {
     cx.heap.budget().charge_steps(1 + (text.len() as u64 >> 2))
 }
 
-/// The integer that a text is, or the whole part of the float that it is.
+/// Parses a text as an integer, or as a float whose fraction is dropped.
 fn text_to_int(text: &str, base: Option<&Value<'_>>) -> Result<Option<i128>> {
     let base = match base {
         None => Some(10),
@@ -84,7 +84,7 @@ fn text_to_int(text: &str, base: Option<&Value<'_>>) -> Result<Option<i128>> {
     }
 }
 
-/// The value as a float, or a default where it is none.
+/// `float`: the value as a float, or a default if it cannot be converted.
 pub(super) fn float<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -110,7 +110,7 @@ fn to_float<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Option<f64>> 
     }
 }
 
-/// The number rounded to so many places behind the point: to the even neighbour, up, or down.
+/// `round`: the number rounded to a number of decimal places, half to even, up or down.
 pub(super) fn round<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -139,7 +139,7 @@ pub(super) fn round<'a>(
         _ => 0,
     };
     if let Number::Float(float) = number {
-        // Rounded in decimal: the digits before the point and behind it are made.
+        // Rounding works on decimal digits, so all digits before and after the point are computed.
         let before = if float.abs() < 1e18 { 0 } else { 38 };
         cx.heap.budget().charge_steps(before + (places.unsigned_abs().min(324) >> 3))?;
     }
@@ -151,15 +151,15 @@ pub(super) fn round<'a>(
     }
 }
 
-/// Rounds up or down as `function(number * 10 ** places) / 10 ** places` of Python does.
+/// Rounds up or down as `function(number * 10 ** places) / 10 ** places` does in Python.
 fn round_directed<'a>(number: Number, places: i64, function: fn(f64) -> f64) -> Result<Value<'a>> {
     let float = match number {
-        // Integers stay what they are on the way there and back.
+        // Multiplying and dividing by the power does not change an integer.
         Number::Int(int) if places >= 0 => return Ok(Value::Float(int as f64)),
         Number::Int(int) => int as f64,
         Number::Float(float) => float,
     };
-    // The nearest float to the power, and what an integer has to be divided by: the power itself.
+    // The float nearest to the power. The division below uses the exact power where it is an integer.
     let unit: f64 = format!("1e{places}").parse().unwrap_or(f64::INFINITY);
     let scaled = float * unit;
     if unit.is_infinite() || !scaled.is_finite() {
@@ -171,7 +171,7 @@ fn round_directed<'a>(number: Number, places: i64, function: fn(f64) -> f64) -> 
     }
     Ok(Value::Float(match (whole == 0.0, places >= 0) {
         (true, _) => 0.0,
-        // Read as a decimal number, it is rounded once.
+        // Parsing it as a decimal number rounds only once.
         (false, true) => format!("{whole:.0}e-{places}").parse().unwrap_or(whole / unit),
         (false, false) => whole / unit,
     }))
@@ -180,7 +180,7 @@ fn round_directed<'a>(number: Number, places: i64, function: fn(f64) -> f64) -> 
 const DECIMAL: [&str; 8] = ["kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"];
 const BINARY: [&str; 8] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"];
 
-/// A number of bytes as people read it.
+/// `filesizeformat`: a number of bytes in a readable unit.
 pub(super) fn filesizeformat<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,

@@ -18,10 +18,10 @@ use crate::{
     },
 };
 
-/// Characters of a line.
+/// The maximum length of a line in characters.
 const WIDTH: usize = 80;
 
-/// The value on as many lines as it needs, its maps in the order of their keys.
+/// `pprint`: the value on as many lines as it needs, with the keys of maps sorted.
 pub(super) fn pprint<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -43,16 +43,16 @@ pub(super) fn pprint<'a>(
     finish_text(printer.text, false)
 }
 
-/// Where a value starts, and how much must fit behind it on its last line.
+/// The column where a value starts, and the space needed after it on its last line.
 #[derive(Clone, Copy)]
 struct Place {
     indent: usize,
     allowance: usize,
-    /// Whether it is the value itself: a long string then stands in parentheses.
+    /// Whether it is the top-level value: a long string is then printed in parentheses.
     top: bool,
 }
 
-/// What is still to be printed, the next at the end.
+/// Work that remains to be done; the next item is the last.
 enum Work<'a> {
     Text(String),
     Value(Value<'a>, Place),
@@ -138,7 +138,7 @@ impl<'a> Printer<'_, '_, 'a> {
         Ok(())
     }
 
-    /// A string in several pieces: at its line ends, and where needed between its words.
+    /// Prints a string in several pieces: split at line ends, and between words where a line is too long.
     fn long_string(&mut self, string: &str, place: Place) -> Result<()> {
         let (indent, allowance) =
             if place.top { (place.indent + 1, place.allowance + 1) } else { (place.indent, place.allowance) };
@@ -195,7 +195,7 @@ impl<'a> Printer<'_, '_, 'a> {
     }
 }
 
-/// The length of a word and the spaces behind it.
+/// The length of a word including the spaces after it.
 fn part_len(text: &str) -> usize {
     let word = text.find(is_space).unwrap_or(text.len());
     text[word..].find(|next| !is_space(next)).map_or(text.len(), |spaces| word + spaces)
@@ -207,7 +207,7 @@ fn quoted_len(cx: &Context<'_, '_>, text: &str) -> Result<usize> {
     Ok(quoted.as_str().chars().count())
 }
 
-/// The value on one line, if that is not longer than `room` characters.
+/// The value on one line, if it fits into `room` characters.
 fn print_short<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, room: usize) -> Result<Option<Text<'a>>> {
     let mut text = cx.heap.text().with_limit(Some(room));
     match print_repr(cx, value, &mut text) {
@@ -217,7 +217,7 @@ fn print_short<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, room: usize) -> Resu
     }
 }
 
-/// A copy of a value whose maps are in the order of their keys.
+/// Copies a value with the keys of all maps sorted.
 fn sort_maps<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
     let mut open: Vec<(Vec<Value<'a>>, Vec<Value<'a>>)> = Vec::new();
     let mut result = Value::None;
@@ -280,7 +280,7 @@ fn copy_container<'a>(
     }
 }
 
-/// The order of keys; those without one go by the names of their types.
+/// Whether key `a` comes before `b`. Keys that cannot be compared are ordered by the names of their types.
 fn key_before<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     match sort_order(cx, a, b) {
         Ok(order) => Ok(order.is_lt()),

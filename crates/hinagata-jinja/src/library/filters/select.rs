@@ -12,14 +12,14 @@ use crate::{
     },
 };
 
-/// What a filter or an attribute makes of every item.
+/// `map`: applies a filter to every item, or reads an attribute of it.
 pub(super) fn map<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let mut mapped = cx.heap.list()?;
-    // As in Jinja2, nothing is asked of what counts as false, not even that it can be gone over.
+    // As in Jinja2, a false value gives an empty result, even if it is not iterable.
     if !is_true(cx, &value)? {
         return Ok(mapped.finish_once());
     }
@@ -92,7 +92,7 @@ pub(super) fn rejectattr<'a>(
     filter_items(cx, &value, arguments, false, true)
 }
 
-/// The items of which a test, on them or on an attribute of them, gives `expected_result`.
+/// Selects the items for which a test of the item or of an attribute returns `expected_result`.
 fn filter_items<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
@@ -130,7 +130,7 @@ fn filter_items<'a>(
     Ok(selected_items.finish_once())
 }
 
-/// What stands for a test that was not named: whether the value counts as true.
+/// The default test: whether the value is true.
 fn truth<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, _: &Arguments<'_, 'a>) -> Result<bool> {
     is_true(cx, value)
 }

@@ -1,4 +1,4 @@
-//! Filters that go over a sequence.
+//! Filters on sequences.
 
 use hinagata_value::{Arguments, Error, Kind, Number, Owner, Result, Undefined, Value};
 
@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// How many items, entries or characters there are.
+/// `length`: the number of items, entries or characters.
 pub(super) fn length<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -26,7 +26,7 @@ pub(super) fn length<'a>(
     Ok(Value::Int(i64::try_from(ops::value_length(cx, &value)?).unwrap_or(i64::MAX)))
 }
 
-/// The items as a list.
+/// `list`: the items as a list.
 pub(super) fn list<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -39,13 +39,13 @@ pub(super) fn list<'a>(
     }
 }
 
-/// What stands for an item of a sequence that has none.
+/// The undefined value for an item of an empty sequence.
 pub(super) fn missing_item<'a>(sequence: &Value<'a>) -> Value<'a> {
     let owner = if sequence.kind() == Kind::Str { Owner::Str } else { Owner::List };
     Value::Undefined(Undefined { owner, name: None })
 }
 
-/// The first item; undefined where there is none.
+/// `first`: the first item; undefined for an empty sequence.
 pub(super) fn first<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -53,14 +53,14 @@ pub(super) fn first<'a>(
 ) -> Result<Value<'a>> {
     expect_none(arguments, "first")?;
     let found = match value.as_str() {
-        // Only the first character is made.
+        // Creates a value for the first character only.
         Some(text) => text.chars().next().map(|first| character(cx, first)).transpose()?,
         None => iterate_value(cx, &value)?.next(),
     };
     Ok(found.unwrap_or_else(|| missing_item(&value)))
 }
 
-/// The last item; undefined where there is none.
+/// `last`: the last item; undefined for an empty sequence.
 pub(super) fn last<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -105,7 +105,7 @@ fn character<'a>(cx: &Context<'_, 'a>, character: char) -> Result<Value<'a>> {
     copy_string(cx, character.encode_utf8(&mut [0; 4]), false)
 }
 
-/// The items from the end: a string for a string, something to go over for anything else.
+/// `reverse`: the items in reverse order: a string for a string, an iterator for other values.
 pub(super) fn reverse<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -120,11 +120,11 @@ pub(super) fn reverse<'a>(
     }
     let mut items = collect_items(cx, &value)?;
     items.reorder_items(<[Value<'_>]>::reverse);
-    // What has no end to start from is made a list, as Python does.
+    // An iterator becomes a list, as in Python.
     Ok(if value.kind() == Kind::Once { items.finish() } else { items.finish_once() })
 }
 
-/// An item chosen at random; undefined where there is none.
+/// `random`: a random item; undefined for an empty sequence.
 pub(super) fn random<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -144,7 +144,7 @@ pub(super) fn random<'a>(
     found.ok_or_else(|| wrong_type(cx, &value, |name| format!("`random` works on sequences, not on {name}")))
 }
 
-/// The entries of a map as tuples; none of an undefined value.
+/// `items`: the entries of a map as tuples; empty for an undefined value.
 pub(super) fn items<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -158,7 +158,7 @@ pub(super) fn items<'a>(
     }
 }
 
-/// The texts of the items, with a separator between them.
+/// `join`: the texts of the items with a separator between them.
 pub(super) fn join<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -209,7 +209,7 @@ pub(super) fn join<'a>(
     finish_text(text, safe)
 }
 
-/// The items, each once: what was there already is left out.
+/// `unique`: the items without duplicates.
 pub(super) fn unique<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -233,7 +233,7 @@ pub(super) fn unique<'a>(
     Ok(unique.finish_once())
 }
 
-/// Lists of so many items each; the last one may be filled up.
+/// `batch`: lists of a given length; the last one may be filled up.
 pub(super) fn batch<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -243,7 +243,7 @@ pub(super) fn batch<'a>(
     let count = count.unwrap_or(&Value::None);
     require_settled(count)?;
     cx.check_use(count)?;
-    // What is no integer is the length of no list.
+    // No list has a length that is not an integer, so then all items are in one batch.
     let full = as_int(count).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX);
     let mut batches = cx.heap.list()?;
     let mut batch = cx.heap.list()?;
@@ -266,7 +266,7 @@ pub(super) fn batch<'a>(
     Ok(batches.finish_once())
 }
 
-/// So many lists of about the same length; the shorter ones may be filled up.
+/// `slice`: a given number of lists of about the same length; the shorter ones may be filled up.
 pub(super) fn slice<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,

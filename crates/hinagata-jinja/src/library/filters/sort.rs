@@ -1,8 +1,7 @@
-//! Sorting: stable, in an order that may fail, and charged before it starts.
+//! Stable sorting with a fallible comparison, charged before it starts.
 //!
-//! The order of a template's values can be inconsistent (a float NaN), which the sort
-//! of the standard library answers with a panic; so there is one of our own, and a value that cannot
-//! be compared ends it with an error.
+//! The order of a template's values can be inconsistent (a float NaN). The sort of the standard library may
+//! panic then, so this one is separate. A failed comparison ends it with an error.
 
 use std::cmp::Ordering;
 
@@ -22,10 +21,10 @@ use crate::{
     },
 };
 
-/// Runs up to this length are sorted by insertion.
+/// Runs up to this length are sorted by insertion sort.
 const RUN: usize = 16;
 
-/// Sorts items in place; `before` says whether its second argument must come before its first.
+/// Sorts items in place; `before` returns whether its second argument must come before its first.
 ///
 /// # Errors
 /// Those of `before`; the order is then unspecified.
@@ -72,13 +71,13 @@ fn merge<T: Clone>(
     Ok(())
 }
 
-/// Charges for sorting `len` items: each is looked at about log₂ n times.
+/// Charges for sorting `len` items: each is compared about log₂ n times.
 pub(super) fn charge(cx: &Context<'_, '_>, len: usize) -> Result<()> {
     let rounds = u64::from(len.max(1).ilog2() + 1);
     cx.heap.budget().charge_steps((len as u64).saturating_mul(rounds))
 }
 
-/// Sorts items of a list that is being built, by their own order.
+/// Sorts the items of a list that is being built.
 ///
 /// # Errors
 /// When two items have no order, or a limit is reached.
@@ -96,10 +95,9 @@ fn comes_first<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>, reverse: 
     Ok(if reverse { sort_order(cx, a, b)?.is_lt() } else { sort_order(cx, b, a)?.is_lt() })
 }
 
-/// The places of items in the order of their keys; each item has `width` keys, one after the other.
+/// The indexes of items, sorted by their keys. Each item has `width` consecutive keys.
 ///
-/// `listed` keys are compared as lists are: equal ones need no order, so that undefined ones can be
-/// among them.
+/// `listed` keys are compared like lists: equal keys need no order, so undefined ones are allowed.
 ///
 /// # Errors
 /// When two keys have no order, or a limit is reached.
@@ -136,7 +134,7 @@ fn key_order<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>, listed: boo
     sort_order(cx, a, b)
 }
 
-/// The items in order, by themselves or by attributes; strings without their case unless asked.
+/// `sort`: the items sorted by value or by attributes, ignoring case unless `case_sensitive`.
 pub(super) fn sort<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -152,7 +150,7 @@ pub(super) fn sort<'a>(
     reorder_items(cx, &items, &places_by_keys(cx, &keys, getters.len(), true, reverse)?)
 }
 
-/// The keys of all items, in a list: it is charged as long as it lives.
+/// The keys of all items, in a list of the heap so that they are charged while it exists.
 fn keys<'a>(cx: &Context<'_, 'a>, items: &Value<'a>, getters: &[Getter<'a>]) -> Result<Value<'a>> {
     let mut keys = cx.heap.list()?;
     keys.reserve(cx.heap.len(items).unwrap_or(0).saturating_mul(getters.len()))?;
@@ -164,7 +162,7 @@ fn keys<'a>(cx: &Context<'_, 'a>, items: &Value<'a>, getters: &[Getter<'a>]) -> 
     Ok(keys.finish())
 }
 
-/// As [`sorted_places`], for keys in a list.
+/// As [`sorted_places`], for keys in a list value.
 pub(super) fn places_by_keys<'a>(
     cx: &Context<'_, 'a>,
     keys: &Value<'a>,
@@ -178,7 +176,7 @@ pub(super) fn places_by_keys<'a>(
     }
 }
 
-/// The items of a list at these places.
+/// The items of a list at these indexes.
 pub(super) fn reorder_items<'a>(
     cx: &Context<'_, 'a>,
     items: &Value<'a>,
@@ -192,7 +190,7 @@ pub(super) fn reorder_items<'a>(
     Ok(list.finish())
 }
 
-/// The entries of a map as tuples, in the order of their keys or values.
+/// `dictsort`: the entries of a map as tuples, sorted by key or value.
 pub(super) fn dictsort<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,

@@ -60,7 +60,7 @@ pub(super) fn string<'a>(
     finish_text(text, false)
 }
 
-/// Words start with an upper-case letter; they end at spaces, `-` and opening brackets.
+/// `title`: words with an upper-case first letter. Words end at spaces, `-` and opening brackets.
 pub(super) fn title<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -126,7 +126,7 @@ pub(super) fn replace<'a>(
         let plain = if value.is_safe() { copy_string(cx, &text, false)? } else { value.clone() };
         return replace_text(cx, &plain, &text, &old_text, &to_textual(cx, new)?, count);
     }
-    // Safe text in the arguments makes the value safe, escaped first.
+    // If an argument is safe, the value is escaped and becomes safe.
     let mut escaped = cx.heap.text();
     let value = if !value.is_safe() && (old.is_safe() || new.is_safe()) {
         print_escaped(cx, &value, &mut escaped)?;
@@ -142,7 +142,7 @@ pub(super) fn replace<'a>(
     replace_text(cx, &value, &text, &old_text, &to_textual(cx, new)?, count)
 }
 
-/// `%` formatting with the arguments of the filter.
+/// `format`: `%` formatting with the arguments of the filter.
 pub(super) fn format<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -163,7 +163,8 @@ pub(super) fn format<'a>(
     percent::format_value(cx, &value, &values)
 }
 
-/// Every line but the first, and no blank one, starts with spaces or a given text.
+/// `indent`: indents every line with spaces or a text. By default the first line and blank lines are not
+/// indented.
 pub(super) fn indent<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -180,7 +181,7 @@ pub(super) fn indent<'a>(
         return Err(wrong_type(cx, &value, |name| format!("`indent` works on strings, not on {name}")));
     };
     charge_characters(cx, text)?;
-    // A line end at the very end starts one more line; a text without any line has one.
+    // A line end at the end of the text starts one more line; an empty text has one line.
     let more = text.is_empty() || (text.ends_with(is_line_end) && !text.ends_with('\r'));
     let all = || lines_without_ends(text).chain(more.then_some(""));
     let each = indent.len().saturating_mul(times);
@@ -198,7 +199,7 @@ pub(super) fn indent<'a>(
     finish_text(result, value.is_safe())
 }
 
-/// The text cut to a length, with a mark where it was cut.
+/// `truncate`: the text shortened to a length, with a mark at its end.
 pub(super) fn truncate<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -238,7 +239,7 @@ pub(super) fn truncate<'a>(
     add(cx, &copy_string(cx, shortened_text, value.is_safe())?, &end)
 }
 
-/// How many words there are: runs of letters, digits and `_`.
+/// `wordcount`: the number of words, which are runs of letters, digits and `_`.
 pub(super) fn wordcount<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,

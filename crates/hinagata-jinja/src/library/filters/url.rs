@@ -1,4 +1,4 @@
-//! Text in URLs.
+//! The filter `urlencode`.
 
 use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
 
@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// A string quoted for a path, or the pairs of a map or sequence for a query.
+/// `urlencode`: a string quoted for a path, or a query string from the pairs of a map or sequence.
 pub(super) fn urlencode<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -58,8 +58,8 @@ fn push_pair<'a>(
     quote(cx, value, true, text)
 }
 
-/// Appends a value with all but letters, digits and `_.-~` quoted; in a query spaces are `+`, and
-/// slashes are quoted too.
+/// Appends a value with every character quoted except letters, digits and `_.-~`. A query has `+` for
+/// spaces and quotes slashes too.
 fn quote<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, query: bool, text: &mut Text<'a>) -> Result<()> {
     let printed_text;
     let bytes = match value {

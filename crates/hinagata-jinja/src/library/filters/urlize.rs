@@ -1,4 +1,4 @@
-//! `urlize`: links for what looks like an address.
+//! The filter `urlize`: turns addresses into links.
 
 use hinagata_value::{Arguments, Error, Result, Text, Value};
 
@@ -15,17 +15,17 @@ use crate::{
     },
 };
 
-/// How links look.
+/// The style of links.
 struct Style<'a> {
-    /// Characters of an address that are shown.
+    /// The maximum number of visible characters of an address.
     limit: Option<i64>,
-    /// The attributes of a link behind its address.
+    /// The attributes of a link after its address.
     attributes: Text<'a>,
     /// Further prefixes of addresses.
     schemes: Vec<String>,
 }
 
-/// The text, escaped, with addresses made links.
+/// `urlize`: the escaped text with addresses as links.
 pub(super) fn urlize<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -112,7 +112,7 @@ fn schemes<'a>(cx: &Context<'_, 'a>, schemes: Option<&Value<'a>>) -> Result<Vec<
     Ok(checked)
 }
 
-/// What stands before and behind an address without being part of it.
+/// Punctuation before and after an address that is not part of it.
 const OPENERS: [&str; 3] = ["(", "<", "&lt;"];
 const CLOSERS: [&str; 6] = [")", ">", ".", ",", "\n", "&gt;"];
 
@@ -133,7 +133,7 @@ fn push_word(style: &Style<'_>, word: &str, result: &mut Text<'_>) -> Result<()>
     result.push_str(tail)
 }
 
-/// The first `len` bytes of a word, and as much more as closes the brackets that they open.
+/// The first `len` bytes of a word, extended to include the brackets that close those opened inside.
 fn close_brackets(word: &str, mut len: usize) -> &str {
     for (opener, closer) in [("(", ")"), ("<", ">"), ("&lt;", "&gt;")] {
         let opened = word[..len].matches(opener).count();
@@ -171,7 +171,7 @@ fn push_middle(style: &Style<'_>, middle: &str, result: &mut Text<'_>) -> Result
     }
 }
 
-/// Appends the first characters of an address, with dots where there are more.
+/// Appends the first characters of an address, with dots if it is longer.
 fn push_cut(address: &str, limit: Option<i64>, result: &mut Text<'_>) -> Result<()> {
     let len = i64::try_from(address.chars().count()).unwrap_or(i64::MAX);
     match limit {
@@ -194,7 +194,7 @@ fn strip_prefix_ignoring_case<'t>(text: &'t str, prefix: &str) -> Option<&'t str
     start.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
 }
 
-/// Whether a word is an address of the web: with a scheme, with `www.`, or with a well-known ending.
+/// Whether a word is a web address: with a scheme, with `www.`, or with a well-known top-level domain.
 fn is_address(word: &str) -> bool {
     let scheme = ["https://", "http://"].iter().find_map(|scheme| strip_prefix_ignoring_case(word, scheme));
     let host = match scheme.or_else(|| strip_prefix_ignoring_case(word, "www.")) {
@@ -214,7 +214,7 @@ fn is_address(word: &str) -> bool {
     plain || prefixed
 }
 
-/// Whether a text is a port, a path, a query and a fragment, all of which may be missing.
+/// Whether a text is a TCP port, a path, a query and a fragment, each of them optional.
 fn is_path(text: &str) -> bool {
     let rest = match text.strip_prefix(':') {
         Some(port) => {
@@ -233,7 +233,7 @@ fn is_label(label: &str) -> bool {
     !label.is_empty() && label.chars().all(|next| is_word(next) || matches!(next, '%' | '-'))
 }
 
-/// Labels with dots between them, the last of which is a top-level domain.
+/// Whether a name consists of labels separated by dots, the last a top-level domain.
 fn is_domain(name: &str) -> bool {
     let (labels, top) = name.rsplit_once('.').map_or((None, name), |(labels, top)| (Some(labels), top));
     let plain = (2..=63).contains(&top.len()) && top.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -243,7 +243,7 @@ fn is_domain(name: &str) -> bool {
     (plain || encoded) && labels.is_none_or(|labels| labels.split('.').all(is_label))
 }
 
-/// A domain of the kind that is known without a scheme.
+/// Whether a domain is recognised without a scheme.
 fn is_common_domain(name: &str) -> bool {
     const TOPS: [&str; 8] = ["com", "net", "int", "edu", "gov", "org", "info", "mil"];
     let Some((labels, top)) = name.rsplit_once('.') else { return false };
@@ -256,14 +256,15 @@ fn is_ipv4(name: &str) -> bool {
     name.split('.').count() == 4 && name.split('.').all(number)
 }
 
-/// Groups of up to four hexadecimal digits between colons: at least two, and not too many.
+/// Whether a name has groups of up to four hexadecimal digits between colons, and not too many groups.
 fn is_ipv6(name: &str) -> bool {
     let groups: Vec<usize> = name.split(':').map(|group| group.chars().count()).collect();
     let digits = |next: char| next == ':' || next.is_ascii_hexdigit() || is_decimal(next);
     if groups.len() < 3 || groups[..2].iter().any(|len| *len > 4) || !name.chars().all(digits) {
         return false;
     }
-    // Each further group takes one piece for every four digits, an empty one behind a colon too.
+    // Each further group counts as one piece for every four digits; an empty group before a colon counts as
+    // one.
     let last = groups.len() - 1;
     let pieces =
         |(at, len): (usize, &usize)| if at == last { len.div_ceil(4) } else { len.div_ceil(4).max(1) };

@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// The value, or a default where it is undefined (or, if asked, counts as false).
+/// `default`: the value, or a default if it is undefined (or, on request, false).
 pub(super) fn default<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -26,7 +26,7 @@ pub(super) fn default<'a>(
     }
 }
 
-/// An attribute, without a look at items of that name.
+/// `attr`: an attribute; items with that name are ignored.
 pub(super) fn attr<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,

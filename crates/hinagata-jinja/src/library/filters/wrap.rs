@@ -1,4 +1,4 @@
-//! `wordwrap`: lines of a given width, broken at spaces and hyphens.
+//! The filter `wordwrap`: lines of a maximum width, broken at spaces and hyphens.
 
 use hinagata_value::{Arguments, Error, Result, Text, Value};
 
@@ -22,7 +22,7 @@ struct Style {
     break_on_hyphens: bool,
 }
 
-/// The text with its lines broken so that they are not longer than a width.
+/// `wordwrap`: the text with lines of a maximum width.
 pub(super) fn wordwrap<'a>(
     cx: &Context<'_, 'a>,
     value: Value<'a>,
@@ -60,7 +60,7 @@ pub(super) fn wordwrap<'a>(
     finish_text(result, false)
 }
 
-/// A piece of a line that stays together, and its length in characters.
+/// A piece of a line that is not broken, and its length in characters.
 type Chunk<'t> = (&'t str, usize);
 
 fn push_wrapped(line: &str, style: Style, separator: &str, result: &mut Text<'_>) -> Result<()> {
@@ -108,7 +108,7 @@ fn is_blank(chunk: Chunk<'_>) -> bool {
     chunk.0.chars().all(is_space)
 }
 
-/// A word that is too long, in two: behind its last hyphen that fits, or where the line is full.
+/// Splits a word that is too long, after its last hyphen that fits or where the line is full.
 fn split_chunk(chunk: Chunk<'_>, room: usize, on_hyphens: bool) -> (Chunk<'_>, Chunk<'_>) {
     let place = |count: usize| chunk.0.char_indices().nth(count).map_or(chunk.0.len(), |(at, _)| at);
     let mut end = place(room);
@@ -148,7 +148,7 @@ impl<'t> Iterator for Chunks<'t> {
     }
 }
 
-/// White space of ASCII: only that separates words here.
+/// Whether a character is ASCII whitespace: only that separates words here.
 fn is_wrap_space(character: char) -> bool {
     matches!(character, '\t' | '\n' | '\u{b}' | '\u{c}' | '\r' | ' ')
 }
@@ -161,9 +161,9 @@ fn is_word_or_punctuation(character: char) -> bool {
     is_word(character) || matches!(character, '!' | '"' | '\'' | '&' | '.' | ',' | '?')
 }
 
-/// The length of a dash of two or more hyphens at a place, if it stands between words.
+/// The length of a dash of two or more hyphens at a byte offset, if it is between words.
 fn dashes(line: &str, at: usize) -> Option<usize> {
-    // Asked first: inside of a long run of hyphens there is nothing to count.
+    // Checked first, so that a long run of hyphens is not counted again at each of them.
     if !line[..at].chars().next_back().is_some_and(is_word_or_punctuation) {
         return None;
     }
@@ -172,10 +172,10 @@ fn dashes(line: &str, at: usize) -> Option<usize> {
     (len >= 2 && after).then_some(len)
 }
 
-/// The length of the word at a place, up to its end, a hyphen that may break it, or a dash.
+/// The length of the word at a byte offset, up to its end, a hyphen where it may break, or a dash.
 fn word_len(line: &str, at: usize) -> usize {
     let mut places = line[at..].char_indices().map(|(offset, character)| (at + offset, character));
-    // A word has one character at least, whatever that is.
+    // A word has at least one character, whatever it is.
     places.next();
     for (place, character) in places {
         if character == '-' && breaks(line, place) {
@@ -188,7 +188,7 @@ fn word_len(line: &str, at: usize) -> usize {
     line.len() - at
 }
 
-/// Whether a word may be broken behind the hyphen at a place: letters before it, letters behind it.
+/// Whether a word may be broken after a hyphen: it needs letters before and after it.
 fn breaks(line: &str, hyphen: usize) -> bool {
     let mut before = line[..hyphen].chars().rev();
     let before = (before.next(), before.next(), before.next());

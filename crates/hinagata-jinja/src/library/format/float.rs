@@ -1,29 +1,29 @@
-//! The digits of floats: fixed, scientific and general, exact to any number of places.
+//! The digits of floats in fixed, scientific and general notation, exact to any number of places.
 
 use hinagata_value::{Budget, Result};
 
-/// Digits after which a float has only zeros; more are added without asking the float.
+/// A float has only zeros after this many digits; further zeros are appended without computing them.
 const MAX_FLOAT_DIGITS: usize = 1100;
 
-/// How a float is laid out.
+/// The notation of a float.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Notation {
     /// `1234.500000`
     Fixed,
     /// `1.234500e+03`
     Scientific,
-    /// The shorter of both, without zeros at the end.
+    /// The shorter of both, without trailing zeros.
     General,
-    /// As general, but a fixed one always has a digit behind the point.
+    /// As general, but fixed notation always has a digit after the point.
     GeneralWithPoint,
 }
 
-/// The text of a float without its sign, lower case.
+/// The text of a float without its sign, in lower case.
 ///
-/// `alternate` keeps the point and the zeros where they would be left out.
+/// `alternate` keeps a point and zeros that would be omitted otherwise.
 ///
 /// # Errors
-/// When that many digits are more than one operation may produce.
+/// When the number of digits exceeds the limit for one operation.
 pub(super) fn digits(
     budget: &Budget,
     float: f64,
@@ -49,7 +49,7 @@ pub(super) fn digits(
     })
 }
 
-/// A float with exactly `precision` digits behind the point.
+/// A float with exactly `precision` digits after the point.
 pub(crate) fn format_fixed(float: f64, precision: usize) -> String {
     if float.is_nan() {
         return "nan".to_owned();
@@ -67,7 +67,7 @@ fn with_point(mut text: String, alternate: bool) -> String {
     text
 }
 
-/// The mantissa with `precision` digits behind the point, and the exponent.
+/// The mantissa with `precision` digits after the point, and the exponent.
 fn parts(float: f64, precision: usize) -> (String, i32) {
     let computed_digits = precision.min(MAX_FLOAT_DIGITS);
     let text = format!("{float:.computed_digits$e}");
@@ -108,7 +108,7 @@ fn general(float: f64, precision: usize, alternate: bool, with_digit: bool) -> S
     }
 }
 
-/// The digits without zeros behind the point, and without the point if nothing is behind it.
+/// Removes trailing zeros after the point, and the point if no digit follows it.
 fn without_zeros(text: String) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

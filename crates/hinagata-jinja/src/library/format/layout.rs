@@ -2,7 +2,7 @@
 
 use hinagata_value::{Result, Text};
 
-/// Where a text stands in its field.
+/// The alignment of a text in its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
     /// At the start.
@@ -11,11 +11,11 @@ pub(super) enum Align {
     Right,
     /// In the middle.
     Center,
-    /// At the end, its sign at the start.
+    /// At the end, with its sign at the start.
     AfterSign,
 }
 
-/// A field: its width in characters, what fills it, and where the text stands.
+/// A field: its width in characters, its fill character and the alignment of the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Field {
     pub(super) width: usize,
@@ -23,10 +23,10 @@ pub(super) struct Field {
     pub(super) align: Align,
 }
 
-/// Appends a text, with `sign` before it, in its field.
+/// Appends `sign` and a text, padded to the field.
 ///
 /// # Errors
-/// When the field is wider than one operation may fill, or another limit is reached.
+/// When the field is wider than the limit for one operation, or another limit is reached.
 pub(super) fn push_field(text: &mut Text<'_>, field: Field, sign: &str, content: &str) -> Result<()> {
     let len = sign.len() + if field.width == 0 { 0 } else { content.chars().count() };
     let missing = field.width.saturating_sub(len);
@@ -49,9 +49,9 @@ fn push_fill(text: &mut Text<'_>, fill: &str, times: usize) -> Result<()> {
     if times == 0 { Ok(()) } else { text.push_repeated(fill, times) }
 }
 
-/// Digits with a separator between groups; zeros are put before them until they fill `width`.
+/// Digits with a separator between groups, filled up with leading zeros to `width`.
 ///
-/// The result never starts with a separator, so it may be one character wider.
+/// The result never starts with a separator, so it may be one character longer.
 pub(super) fn group_digits(digits: &str, separator: char, group: usize, width: usize) -> String {
     let mut reversed = String::with_capacity(digits.len() * 4 / 3 + 1);
     let mut rest = digits.bytes().rev();
@@ -71,7 +71,7 @@ pub(super) fn group_digits(digits: &str, separator: char, group: usize, width: u
     reversed.chars().rev().collect()
 }
 
-/// The sign of a number: `sign_option` is that of the format, if there is one.
+/// The sign of a number. `sign_option` is the option of the format, if present.
 pub(super) fn sign(negative: bool, sign_option: Option<char>) -> &'static str {
     match (negative, sign_option) {
         (true, _) => "-",
@@ -81,7 +81,7 @@ pub(super) fn sign(negative: bool, sign_option: Option<char>) -> &'static str {
     }
 }
 
-/// The digits of an integer in a base, without its sign.
+/// The digits of an integer in the base of a conversion, without its sign.
 pub(super) fn int_digits(int: u128, conversion: char) -> String {
     match conversion {
         'b' => format!("{int:b}"),

@@ -1,6 +1,6 @@
-//! Formatting: `%`, `str.format`, and what both have in common.
+//! Formatting: `%`, `str.format`, and their common parts.
 //!
-//! Widths and precisions come from the template, so each is charged before anything is made of it.
+//! Widths and precisions come from the template, so they are charged before any output is created.
 
 mod float;
 mod layout;

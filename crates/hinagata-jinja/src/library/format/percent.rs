@@ -16,7 +16,7 @@ use super::{
 };
 use crate::context::Context;
 
-/// `format % arguments`; `safe` when the format is safe text, whose arguments are escaped.
+/// `format % arguments`. If `safe`, the format is safe text and the arguments are escaped.
 ///
 /// # Errors
 /// When the format cannot take the values, or a limit is reached.
@@ -47,13 +47,13 @@ pub(crate) fn format_percent<'a>(
     finish_text(text, safe)
 }
 
-/// The arguments, in the order they are used up.
+/// The arguments in the order in which the format uses them.
 struct Supply<'x, 'c, 'a> {
     cx: &'x Context<'c, 'a>,
     arguments: &'x Value<'a>,
-    /// The next item of a tuple, or whether the one argument was used.
+    /// The index of the next item of a tuple; for a single argument, 1 once it is used.
     next: usize,
-    /// The value of the key that was named last; it takes the place of the arguments.
+    /// The value of the last `%(key)`, which replaces the arguments.
     keyed_value: Option<Value<'a>>,
     safe: bool,
 }
@@ -74,7 +74,7 @@ impl<'x, 'c, 'a> Supply<'x, 'c, 'a> {
         found.ok_or_else(|| Error::runtime("the format needs more arguments than were given"))
     }
 
-    /// Looks up a key, whose value is the next and only argument.
+    /// Looks up a key and makes its value the next and only argument.
     fn name(&mut self, key: &str) -> Result<()> {
         let found = match self.arguments.kind() {
             Kind::Map => self.cx.heap.entry(self.arguments, key),
@@ -88,11 +88,11 @@ impl<'x, 'c, 'a> Supply<'x, 'c, 'a> {
         Ok(())
     }
 
-    /// Refuses arguments that were not used, where they were given one by one.
+    /// Refuses unused positional arguments.
     fn finish(&self) -> Result<()> {
         let count = match self.arguments.kind() {
             Kind::Tuple => self.cx.heap.len(self.arguments).unwrap_or(0),
-            // Whatever can be asked for items might have been used by name.
+            // A value with items may have been used by key.
             Kind::Map | Kind::List | Kind::Range | Kind::Bytes | Kind::Undefined => 0,
             _ if self.keyed_value.is_some() => 0,
             _ => 1,
@@ -156,7 +156,7 @@ impl<'f> Directive<'f> {
         Ok(())
     }
 
-    /// The name in parentheses, which may hold parentheses itself.
+    /// Reads the key in parentheses, which may contain parentheses.
     fn key(&mut self) -> Result<&'f str> {
         let whole = self.rest;
         let mut depth = 1;
@@ -173,7 +173,7 @@ impl<'f> Directive<'f> {
         Err(Error::runtime("the format ends inside of a name"))
     }
 
-    /// A width or precision: digits, or `*` for the next argument.
+    /// Reads a width or precision: digits, or `*` for the next argument.
     fn number(&mut self, supply: &mut Supply<'_, '_, '_>) -> Result<Option<i64>> {
         if self.take(&['*']).is_some() {
             let value = supply.take()?;
@@ -192,7 +192,7 @@ impl<'f> Directive<'f> {
         if digits.is_empty() {
             return Ok(None);
         }
-        // What does not fit is more than any limit allows.
+        // A number that does not fit exceeds every limit.
         Ok(Some(digits.parse().unwrap_or(i64::MAX)))
     }
 
@@ -315,14 +315,14 @@ impl<'f> Directive<'f> {
     }
 }
 
-/// The character that a text consists of.
+/// The character of a text of length one.
 fn single(text: &str) -> Option<char> {
     let mut characters = text.chars();
     let first = characters.next()?;
     characters.next().is_none().then_some(first)
 }
 
-/// The number of a value without its fraction.
+/// The number of a value, truncated to an integer.
 fn truncate_value<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i128> {
     match as_number(value) {
         Some(Number::Int(int)) => Ok(int),
@@ -331,7 +331,7 @@ fn truncate_value<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<i128> {
     }
 }
 
-/// `value|format_percent(...)`: the text of a value with arguments by place or by name.
+/// `value|format(...)`: formats the text of a value with positional or keyword arguments.
 ///
 /// # Errors
 /// As [`format_percent()`].

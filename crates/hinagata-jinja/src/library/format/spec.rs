@@ -1,4 +1,4 @@
-//! The small language of format specifications: `[[fill]align][sign][z][#][0][width][,][.precision][type]`.
+//! Format specifications: `[[fill]align][sign][z][#][0][width][,][.precision][type]`.
 
 use hinagata_value::{Error, Number, Result, Text, Value};
 
@@ -28,10 +28,10 @@ struct Spec {
     conversion: Option<char>,
 }
 
-/// Appends a value as a specification wants it.
+/// Appends a value formatted by a specification.
 ///
 /// # Errors
-/// When the specification is malformed or not for this type, or a limit is reached.
+/// When the specification is malformed or does not fit the type, or a limit is reached.
 pub(super) fn push_formatted<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
@@ -131,7 +131,7 @@ impl Spec {
         }
     }
 
-    /// Appends a number of which the whole digits may be grouped; `tail` follows them.
+    /// Appends a number whose integer digits may be grouped, followed by `tail`.
     fn push_number(
         self,
         text: &mut Text<'_>,
@@ -162,7 +162,7 @@ fn align_of(character: char) -> Option<Align> {
     })
 }
 
-/// A number at the start of a text, and what follows it.
+/// Parses a number at the start of a text; returns the rest too.
 fn number(text: &str) -> Result<(Option<usize>, &str)> {
     let end = text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(text.len());
     if end == 0 {
@@ -228,7 +228,7 @@ fn push_character(int: i128, spec: Spec, text: &mut Text<'_>) -> Result<()> {
     }
     let character = u32::try_from(int).ok().and_then(char::from_u32);
     let character = character.ok_or_else(|| Error::runtime(format!("{int} is not a character")))?;
-    // A number to Python, so it stands at the end of its field.
+    // Right-aligned, because Python formats it as a number.
     push_field(text, spec.field(Align::Right), "", character.encode_utf8(&mut [0; 4]))
 }
 
@@ -261,14 +261,14 @@ fn push_float(cx: &Context<'_, '_>, float: f64, spec: Spec, text: &mut Text<'_>)
     let whole = number_text.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(number_text.len());
     let (whole, tail) = number_text.split_at(whole);
     if whole.is_empty() {
-        // Infinite or no number: nothing to group.
+        // Infinity and NaN have no digits to group.
         let plain = Spec { grouping: None, ..spec };
         return plain.push_number(text, sign(negative, spec.sign), "", tail, 3);
     }
     spec.push_number(text, sign(negative, spec.sign), whole, tail, 3)
 }
 
-/// The fewest digits that give the float back.
+/// The fewest digits that identify the float.
 fn shortest(float: f64, alternate: bool) -> String {
     let mut number_text = String::with_capacity(24);
     hinagata_value::write_float_repr(float, &mut number_text);

@@ -1,6 +1,6 @@
 //! `str.format`: templates with fields in braces.
 //!
-//! Attributes and items in field names go through the rules of the sandbox, as `.` and `[]` do.
+//! Attributes and items in field names obey the rules of the sandbox, as `.` and `[]` do.
 
 use std::collections::HashMap;
 
@@ -17,10 +17,10 @@ use super::{
 };
 use crate::context::Context;
 
-/// Fields inside of fields: a specification may hold fields, and theirs again.
+/// The nesting limit for fields: a specification may contain fields, whose specification may too.
 const DEPTH: usize = 2;
 
-/// Where fields find their values.
+/// The source of the values of fields.
 #[derive(Clone, Copy)]
 pub(crate) enum Fields<'r, 'a> {
     /// The arguments of `format`.
@@ -29,7 +29,7 @@ pub(crate) enum Fields<'r, 'a> {
     Map(&'r Value<'a>),
 }
 
-/// `template.format(…)`; `safe` when the template is safe text, whose fields are escaped.
+/// `template.format(…)`. If `safe`, the template is safe text and the fields are escaped.
 ///
 /// # Errors
 /// When the template is malformed, a field has no value, or a limit is reached.
@@ -45,14 +45,14 @@ pub(crate) fn format_template<'a>(
     finish_text(text, safe)
 }
 
-/// How fields without a name are counted.
+/// How positional fields are numbered.
 #[derive(Clone, Copy, Debug)]
 enum Numbering {
     /// Not decided yet.
     Open,
-    /// Fields are empty and count up; this is the next.
+    /// Fields are empty and numbered in order; this is the next number.
     Automatic(usize),
-    /// Fields have their numbers.
+    /// Fields have explicit numbers.
     Manual,
 }
 
@@ -61,11 +61,11 @@ struct Formatter<'x, 'c, 'a> {
     fields: Fields<'x, 'a>,
     safe: bool,
     numbering: Numbering,
-    /// Where the arguments with a name are, once one was asked for.
+    /// The index of each keyword argument, built on the first use.
     places: Option<HashMap<&'x str, usize>>,
 }
 
-/// A replacement field as it is written.
+/// A parsed replacement field.
 struct Field<'t> {
     name: &'t str,
     conversion: Option<char>,
@@ -73,7 +73,7 @@ struct Field<'t> {
 }
 
 impl<'a> Formatter<'_, '_, 'a> {
-    /// Appends a template with its fields replaced. Recurses into specifications, `depth` deep.
+    /// Appends a template with its fields replaced. Recurses into specifications up to `depth` levels.
     fn push(&mut self, template: &str, depth: usize, text: &mut Text<'a>) -> Result<()> {
         let mut rest = template;
         while let Some(at) = rest.find(['{', '}']) {
@@ -136,7 +136,7 @@ impl<'a> Formatter<'_, '_, 'a> {
         finish_text(text, false)
     }
 
-    /// The value that a field names, attributes and items included.
+    /// The value of a field name, including its attributes and items.
     fn value(&mut self, name: &str) -> Result<Value<'a>> {
         let end = name.find(['.', '[']).unwrap_or(name.len());
         let (first, mut rest) = name.split_at(end);
@@ -173,7 +173,7 @@ impl<'a> Formatter<'_, '_, 'a> {
         get_item(self.cx, value, &key)
     }
 
-    /// The value of the first part of a field name: a number, a name, or nothing.
+    /// The value of the first part of a field name: a number, a name, or empty.
     fn first(&mut self, first: &str, whole: &str) -> Result<Value<'a>> {
         let number = match (self.numbering, whole.is_empty(), index(first)) {
             (Numbering::Open, true, _) => {
@@ -213,14 +213,14 @@ impl<'a> Formatter<'_, '_, 'a> {
     }
 }
 
-/// The number that a text of digits is.
+/// Parses a text of digits.
 fn index(text: &str) -> Option<usize> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(usize::MAX))
 }
 
 impl<'t> Field<'t> {
-    /// A field, behind its opening brace, and what follows its closing one.
+    /// Parses a field after its opening brace; returns the text after its closing brace too.
     fn parse(text: &'t str) -> Result<(Self, &'t str)> {
         if text.is_empty() {
             return Err(Error::runtime("a single `{` is in the format"));
@@ -252,7 +252,7 @@ impl<'t> Field<'t> {
     }
 }
 
-/// Where the name of a field ends: at `}`, `:` or `!` outside of brackets.
+/// The end of the name of a field: a `}`, `:` or `!` outside brackets.
 fn name_end(text: &str) -> Result<usize> {
     let mut brackets = false;
     for (at, byte) in text.bytes().enumerate() {
@@ -268,7 +268,7 @@ fn name_end(text: &str) -> Result<usize> {
     Err(Error::runtime("`}` is missing in the format"))
 }
 
-/// Where the brace of a field closes.
+/// The offset of the brace that closes a field.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     for (at, byte) in text.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! Bytes: what `encode` makes of a string, and the way back.
+//! The method `encode` of strings, and the methods of bytes.
 
 use hinagata_value::{Arguments, Error, Metered, Result, Value};
 
@@ -14,7 +14,7 @@ use crate::{
 /// The methods of bytes.
 pub(super) const METHODS: Table = &[("decode", decode), ("hex", hex)];
 
-/// The encodings there are.
+/// The supported encodings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encoding {
     Utf8,
@@ -22,7 +22,7 @@ enum Encoding {
     Latin1,
 }
 
-/// What to do with what an encoding does not have.
+/// What to do with text that the encoding cannot represent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Faults {
     Fail,
@@ -92,7 +92,7 @@ pub(super) fn encode<'a>(
     Ok(Value::Bytes(Metered::new(budget, bytes.into_boxed_slice())?))
 }
 
-/// Bytes as the string that they encode.
+/// `decode`: the string that the bytes encode.
 fn decode<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,

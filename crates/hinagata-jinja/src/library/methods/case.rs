@@ -1,4 +1,4 @@
-//! Upper and lower case, and what characters a string consists of.
+//! Methods for upper and lower case, and for character classes.
 
 use hinagata_value::{Arguments, Result, Value};
 
@@ -13,8 +13,7 @@ use crate::{
     },
 };
 
-/// The text of `value` through a mapping that keeps ASCII as `ascii` does; the value itself where
-/// nothing changes.
+/// The mapped text of `value`; the value itself if every byte is `unchanged` by the mapping.
 fn map_text<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
@@ -26,12 +25,12 @@ fn map_text<'a>(
         cx.heap.budget().step_bytes(text.len())?;
         return Ok(value.clone());
     }
-    // Charged before: no mapping makes a character more than three times as long.
+    // Charged before mapping. The result is at most three times as long, and `new_string` charges for it.
     charge_characters(cx, text)?;
     new_string(cx, map(text), value.is_safe())
 }
 
-/// A text in lower case, as safe as the value it came from.
+/// A text in lower case, safe if `value` is.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -45,7 +44,7 @@ pub(crate) fn to_lower<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) 
     )
 }
 
-/// A text in upper case, as safe as the value it came from.
+/// A text in upper case, safe if `value` is.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -59,7 +58,7 @@ pub(crate) fn to_upper<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: &str) 
     )
 }
 
-/// A text whose first character starts a word and whose others are lower case.
+/// A text with its first character in title case and the others in lower case, safe if `value` is.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -71,7 +70,7 @@ pub(crate) fn to_capitalized<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, text: 
         push_title(first, &mut result);
     }
     if text.contains('Σ') {
-        // What a sigma becomes depends on the text before it, the first character included.
+        // The lower case of a sigma depends on the text before it, including the first character.
         rest.for_each(|(at, character)| push_lower_at(text, at, character, &mut result));
     } else {
         result.push_str(&rest.as_str().to_lowercase());
@@ -149,7 +148,7 @@ pub(super) fn title<'a>(
     })
 }
 
-/// The receiver mapped character by character; the mapping gets the text and the place in it.
+/// Maps the receiver character by character; `map` gets the text and the byte offset.
 fn by_character<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
@@ -164,7 +163,7 @@ fn by_character<'a>(
     new_string(cx, result, receiver.is_safe())
 }
 
-/// Whether the receiver is not empty and every character of it is one of a class.
+/// Whether the receiver is not empty and all its characters belong to a class.
 fn all_characters<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,

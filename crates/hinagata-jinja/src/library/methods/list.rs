@@ -1,4 +1,4 @@
-//! The methods of lists, and what tuples and ranges share with them.
+//! The methods of lists, tuples and ranges.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ pub(super) const METHODS: Table = &[
 /// The methods of tuples and ranges.
 pub(super) const SEQUENCE_METHODS: Table = &[("count", count), ("index", index_of)];
 
-/// The template's own version of the receiver.
+/// The writable version of the receiver: data of the caller is copied first.
 fn owned_list<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<List<'a>>> {
     match cx.heap.make_owned(receiver)? {
         Value::List(list) => Ok(list),
@@ -79,7 +79,7 @@ fn extend<'a>(
     arguments: &Arguments<'_, 'a>,
 ) -> Result<Value<'a>> {
     let [items] = bind_positional(arguments, "extend", 1)?;
-    // Collected first: the list may be extended by itself.
+    // Collected first, because the list may be extended by itself.
     let items = collect_items(cx, items.unwrap_or(&Value::None))?.finish();
     let list = owned_list(cx, receiver)?;
     for item in cx.heap.iter(&items).into_iter().flatten() {
@@ -173,7 +173,7 @@ fn sort<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_
     }
     let reverse = integer_or(cx, reverse, 0)? != 0;
     let list = owned_list(cx, receiver)?;
-    // Sorted aside: comparing may look at the list itself.
+    // Sorted in a copy, because comparisons may read the list itself.
     let mut items = cx.heap.list()?;
     for item in cx.heap.iter(&Value::List(list.clone())).into_iter().flatten() {
         items.push(item)?;

@@ -29,7 +29,7 @@ pub(super) const METHODS: Table = &[
     ("values", values),
 ];
 
-/// The template's own version of the receiver.
+/// The writable version of the receiver: data of the caller is copied first.
 fn owned_map<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>) -> Result<Rc<Map<'a>>> {
     match cx.heap.make_owned(receiver)? {
         Value::Map(map) => Ok(map),
@@ -108,7 +108,7 @@ fn items<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'
     Ok(collect_entries(cx, receiver)?.finish_view(ListKind::Items))
 }
 
-/// The entries of a map as tuples, in a list that is being built.
+/// Collects the entries of a map as tuples.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -171,7 +171,7 @@ fn update_method<'a>(
     Ok(Value::None)
 }
 
-/// Puts the entries of a map, or of pairs, and of named arguments into a map.
+/// Inserts the entries of a map or of pairs, and keyword arguments, into a map.
 ///
 /// # Errors
 /// When the argument is neither a map nor pairs, or a limit is reached.
@@ -184,13 +184,13 @@ pub(crate) fn update_map<'a>(
     let [other] = bind_positional(&Arguments::from_positional(arguments.positional), function, 0)?;
     if let Some(other) = other {
         if other.kind() == Kind::Map {
-            // Collected first: the map may be updated with itself.
+            // Collected first, because the map may be updated with itself.
             let pairs: Vec<_> = cx.heap.entries(other).into_iter().flatten().collect();
             for (key, value) in pairs {
                 cx.heap.insert(map, key, value)?;
             }
         } else {
-            // An undefined value could be gone over, but Python asks it for its keys first.
+            // An undefined value is iterable, but Python asks it for its keys first, which fails.
             cx.require_defined(other)?;
             for pair in iterate_value(cx, other)? {
                 let (key, value) = pair_of(cx, &pair)?;

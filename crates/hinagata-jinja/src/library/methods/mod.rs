@@ -1,7 +1,7 @@
 //! Python's methods of strings, lists, tuples, maps, numbers and bytes.
 //!
-//! Methods that change a list or map work on the template's own version of it: data of the caller is
-//! copied first, and the copy takes its place for the rest of the render.
+//! Methods that change a list or map never change data of the caller: they copy it first, and the copy
+//! replaces it for the rest of the render.
 
 mod bytes;
 mod case;
@@ -23,10 +23,10 @@ use hinagata_value::{Arguments, Error, Kind, Result, Value};
 
 use crate::context::Context;
 
-/// A method: its receiver and its arguments.
+/// A method: takes its receiver and the arguments.
 pub(crate) type Method = for<'a> fn(&Context<'_, 'a>, &Value<'a>, &Arguments<'_, 'a>) -> Result<Value<'a>>;
 
-/// Methods in the order of their names.
+/// Methods, sorted by name.
 type Table = &'static [(&'static str, Method)];
 
 /// Methods that change a list in place.
@@ -54,7 +54,7 @@ fn entry(value: &Value<'_>, name: &str) -> Option<&'static (&'static str, Method
     search(table).or_else(|| search(more))
 }
 
-/// The method called `name` of this value, under a name that lives for ever.
+/// The static name of the method `name`, if this value has it.
 pub(crate) fn find_method(value: &Value<'_>, name: &str) -> Option<&'static str> {
     entry(value, name).map(|(name, _)| *name)
 }
@@ -68,15 +68,15 @@ pub(crate) fn changes_receiver(value: &Value<'_>, name: &str) -> bool {
     }
 }
 
-/// Whether maps have a method called `name`: an attribute of that name is never an entry.
+/// Whether maps have a method `name`. An attribute with that name is never an entry.
 pub(crate) fn is_map_method(name: &str) -> bool {
     map::METHODS.binary_search_by_key(&name, |(name, _)| name).is_ok()
 }
 
-/// Calls the method `name`; `None` when the value has no such method.
+/// Calls the method `name`; returns `None` if the value has no such method.
 ///
 /// # Errors
-/// Those of the method; a security error when it would change a value and changes are forbidden.
+/// Those of the method; a security error if the method changes its receiver and the settings forbid that.
 pub(crate) fn call_method<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
@@ -96,7 +96,7 @@ fn immutable_error(name: &str) -> Error {
     Error::security(format!("`{name}` would change a value in place, which is not allowed here"))
 }
 
-/// The methods of each type, under the name that Python has for it.
+/// The methods of each type, by the name of the type in Python.
 const TABLES: [(&str, Table); 8] = [
     ("str", string::METHODS),
     ("Markup", string::SAFE_METHODS),
@@ -113,7 +113,7 @@ pub(crate) fn method_names() -> impl Iterator<Item = (&'static str, &'static str
     TABLES.iter().flat_map(|(type_name, table)| table.iter().map(move |(name, _)| (*type_name, *name)))
 }
 
-/// Fails where a method could not be found by its name.
+/// Panics if a method cannot be found by its name (a table is not sorted).
 #[cfg(test)]
 pub(crate) fn check_tables() {
     for (_, table) in TABLES {

@@ -12,7 +12,7 @@ use crate::{
     },
 };
 
-/// The methods of integers, true and false.
+/// The methods of integers and booleans.
 pub(super) const INT_METHODS: Table = &[
     ("as_integer_ratio", int_ratio),
     ("bit_count", bit_count),
@@ -85,7 +85,7 @@ fn float_ratio<'a>(
     if !numerator.is_finite() {
         return Err(Error::runtime("cannot convert an infinite or NaN float to an integer ratio"));
     }
-    // Doubling is exact, and a float has at most 52 places behind its leading bit.
+    // Doubling is exact, and a float has at most 52 bits after its leading bit.
     let mut denominator = 1_i128;
     while numerator.fract() != 0.0 {
         numerator *= 2.0;

@@ -1,4 +1,4 @@
-//! Strings in fields: centred, justified, filled.
+//! Methods that pad strings: `center`, `ljust`, `rjust`, `zfill`, `expandtabs`.
 
 use hinagata_value::{Arguments, Error, Result, Text, Value};
 
@@ -14,26 +14,26 @@ use crate::{
 
 /// Appends `text` with `before` and `after` copies of `fill` around it.
 fn push_padded(result: &mut Text<'_>, text: &str, fill: &str, before: usize, after: usize) -> Result<()> {
-    // Both paddings are one operation to the limit.
+    // The limit applies to both paddings together.
     result.budget().check_fill(before.saturating_add(after).saturating_mul(fill.len()))?;
     result.push_repeated(fill, before)?;
     result.push_str(text)?;
     result.push_repeated(fill, after)
 }
 
-/// Appends a text in the middle of a field.
+/// Appends a text centred in a field.
 ///
 /// # Errors
 /// When a limit is reached.
 pub(crate) fn push_centered(result: &mut Text<'_>, text: &str, fill: &str, width: i64) -> Result<()> {
     let width = to_size(width);
     let missing = width.saturating_sub(text.chars().count());
-    // Where the padding is odd, the wider field has the larger half before it.
+    // As in Python, an odd padding is larger before the text if the width is odd, and after it otherwise.
     let before = missing / 2 + (missing & width & 1);
     push_padded(result, text, fill, before, missing - before)
 }
 
-/// The width and the fill of a field.
+/// Binds the width and the fill of a field.
 fn field<'r, 'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,

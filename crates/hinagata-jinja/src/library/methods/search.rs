@@ -1,4 +1,4 @@
-//! Finding, counting, replacing and cutting at parts of a string.
+//! Methods that find, count, replace and split at parts of a string.
 
 use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
 
@@ -12,12 +12,12 @@ use crate::{
     },
 };
 
-/// A part of a text between two places that were given in characters.
+/// The part of a text between two character indexes.
 struct Window<'t> {
     text: &'t str,
-    /// Characters before it.
+    /// The number of characters before it.
     start: usize,
-    /// Whether it starts behind the end of the text: nothing is found there, not even nothing.
+    /// Whether it starts after its end, where nothing is found, not even the empty string.
     outside: bool,
 }
 
@@ -48,7 +48,7 @@ impl<'t> Window<'t> {
         Ok(Self { text: &text[place(start)..place(end)], start, outside: false })
     }
 
-    /// The place in characters of a byte of the window.
+    /// The character index of a byte offset in the window.
     fn place(&self, at: usize) -> i64 {
         (self.start + self.text[..at].chars().count()) as i64
     }
@@ -152,7 +152,7 @@ pub(super) fn ends_with<'a>(
     any_part_matches(cx, receiver, arguments, "endswith", |text, part| text.ends_with(part))
 }
 
-/// Whether a test holds for a part, or for one of a tuple of parts.
+/// Whether a test is true for a part, or for any part of a tuple.
 fn any_part_matches<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
@@ -198,8 +198,8 @@ pub(super) fn replace<'a>(
     replace_text(cx, receiver, text(receiver), old, new, count)
 }
 
-/// `text` with the first `count` places of `old` replaced (all of them when negative), as safe as the
-/// value it came from. The size of the result is charged before it is made.
+/// Replaces the first `count` occurrences of `old` in `text` (all of them if negative). The result is safe
+/// if `value` is. Its size is charged before it is created.
 ///
 /// # Errors
 /// When a limit is reached.

@@ -1,4 +1,4 @@
-//! Splitting, stripping and joining.
+//! Methods that split, strip and join strings.
 
 use std::collections::HashSet;
 
@@ -32,7 +32,7 @@ pub(super) fn split<'a>(
     }
 }
 
-/// The words of a text; what is left after `most` of them is the last one, as it is.
+/// The words of a text. After `most` words, the unchanged rest is the last one.
 pub(crate) fn split_words(text: &str, most: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_start_matches(is_space);
     let mut left = most;
@@ -70,7 +70,7 @@ pub(super) fn split_right<'a>(
     Ok(list.finish())
 }
 
-/// The words of a text from its end; what is left after `most` of them is the last one, as it is.
+/// The words of a text from its end. After `most` words, the unchanged rest is the last one.
 fn words_from_right(text: &str, most: usize) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_end_matches(is_space);
     let mut left = most;
@@ -126,10 +126,10 @@ pub(crate) fn whole_lines(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Sets up to this many bytes are searched one character after the other.
+/// Sets up to this many bytes are searched linearly.
 const SMALL_SET: usize = 32;
 
-/// What to strip: a set of characters, or white space.
+/// The set of characters to strip, or whitespace.
 pub(crate) fn strip_set<'r, 'a>(
     cx: &Context<'_, 'a>,
     method: &str,
@@ -184,7 +184,7 @@ pub(super) fn strip_right<'a>(
     strip_text(cx, receiver, whole, whole.trim_end_matches(strip_set(cx, "rstrip", characters)?))
 }
 
-/// `separator.join(items)`; a safe separator escapes what it joins, any other takes strings only.
+/// `separator.join(items)`. A safe separator escapes the items; any other accepts strings only.
 pub(super) fn join<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,

@@ -1,4 +1,4 @@
-//! The methods of strings, by name, and those that fit no other file.
+//! The table of string methods, and methods that fit no other file.
 
 use hinagata_value::{Arguments, Error, Kind, Result, Text, Value};
 
@@ -74,7 +74,7 @@ pub(super) const METHODS: Table = &[
 pub(super) const SAFE_METHODS: Table =
     &[("escape", safe_escape), ("striptags", safe_strip_tags), ("unescape", safe_unescape)];
 
-/// The text of a receiver; the tables are asked with strings only.
+/// The text of a receiver, which is always a string here.
 pub(super) fn text<'v>(receiver: &'v Value<'_>) -> &'v str {
     receiver.as_str().unwrap_or_default()
 }
@@ -127,7 +127,7 @@ fn safe_unescape<'a>(
     new_string(cx, unescape_html(text(receiver)), false)
 }
 
-/// `translate`: a table from characters (as numbers) to text, other characters, or nothing.
+/// `translate`: replaces characters by a table from code points to text, other code points, or none.
 fn translate<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
@@ -176,7 +176,7 @@ fn character_of(code: i128) -> Result<char> {
         .ok_or_else(|| Error::runtime(format!("{code} is not a character")))
 }
 
-/// `maketrans`: a table for `translate` from a map, or from texts of the same length.
+/// `maketrans`: creates a table for `translate` from a map, or from texts of the same length.
 fn make_table<'a>(cx: &Context<'_, 'a>, _: &Value<'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>> {
     let [from, to, without] = bind_positional(arguments, "maketrans", 1)?;
     let from = from.unwrap_or(&Value::None);
@@ -217,12 +217,12 @@ fn table_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>) -> Result<Value<'a>> {
     }
 }
 
-/// The arguments of a method that takes none by name, as they are.
+/// Refuses keyword arguments.
 pub(super) fn refuse_keywords(arguments: &Arguments<'_, '_>, method: &str) -> Result<()> {
     if arguments.named.is_empty() { Ok(()) } else { Err(no_keywords_error(method)) }
 }
 
-/// A list of parts of a string, each as safe as the string.
+/// A list of parts of a string, which are safe if the string is.
 pub(super) fn parts<'a, 't>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
@@ -235,7 +235,7 @@ pub(super) fn parts<'a, 't>(
     Ok(list.finish())
 }
 
-/// What `write` appends, as a string that is as safe as the receiver.
+/// The string that `write` appends, safe if the receiver is.
 pub(super) fn build_string<'a>(
     cx: &Context<'_, 'a>,
     receiver: &Value<'a>,
@@ -246,7 +246,7 @@ pub(super) fn build_string<'a>(
     finish_text(text, receiver.is_safe())
 }
 
-/// Binds the arguments of a method that takes a separator and a count, by place or name.
+/// Binds the arguments of a method that takes a separator and a count.
 pub(super) fn separator<'r, 'a>(
     cx: &Context<'_, 'a>,
     method: &str,

@@ -1,4 +1,4 @@
-//! Numbers as Python computes with them, reads them from text and rounds them.
+//! Arithmetic, parsing and rounding of numbers as in Python.
 
 mod parse;
 mod round;
@@ -10,7 +10,7 @@ use hinagata_value::{Error, Number, Result, Value};
 
 use super::arguments::integer_too_large;
 
-/// The integer of a value; true and false are 1 and 0.
+/// The value as an integer; true and false are 1 and 0.
 #[inline]
 pub(crate) fn as_int(value: &Value<'_>) -> Option<i128> {
     match value {
@@ -22,7 +22,7 @@ pub(crate) fn as_int(value: &Value<'_>) -> Option<i128> {
     }
 }
 
-/// The number of a value; true and false are 1 and 0.
+/// The value as a number; true and false are 1 and 0.
 #[inline]
 pub(crate) fn as_number(value: &Value<'_>) -> Option<Number> {
     value.as_number().or_else(|| value.as_bool().map(|flag| Number::Int(i128::from(flag))))
@@ -67,7 +67,7 @@ pub(crate) fn multiply(a: Number, b: Number) -> Result<Number> {
     }
 }
 
-/// `a / b`, a float whatever the operands are.
+/// `a / b`, which is always a float.
 ///
 /// # Errors
 /// When `b` is zero.
@@ -88,11 +88,11 @@ fn divide_ints(a: i128, b: i128) -> f64 {
     if top <= EXACT && bottom <= EXACT {
         return a as f64 / b as f64;
     }
-    // One rounding only: 64 bits of the quotient, the last of which says whether anything follows.
+    // Rounds only once: 64 bits of the quotient, of which the last is set if the rest is not zero.
     let (mut quotient, mut rest) = (top / bottom, top % bottom);
     let mut exponent = 0_i32;
     while quotient >> 63 == 0 && rest != 0 {
-        // The rest is below the divisor and that below 2^127, so doubling it cannot overflow.
+        // The rest is less than the divisor, which is at most 2^127, so doubling it cannot overflow.
         rest <<= 1;
         quotient = (quotient << 1) | u128::from(rest >= bottom);
         if rest >= bottom {
@@ -123,7 +123,7 @@ pub(crate) fn floor_divide(a: Number, b: Number) -> Result<Number> {
     }
 }
 
-/// `a % b`: the rest of the division rounded down, which has the sign of `b`.
+/// `a % b`: the remainder of the floor division, which has the sign of `b`.
 ///
 /// # Errors
 /// When `b` is zero.
@@ -138,7 +138,7 @@ pub(crate) fn remainder(a: Number, b: Number) -> Result<Number> {
     }
 }
 
-/// The quotient rounded down and the rest, for floats.
+/// The quotient rounded down and the remainder of two floats.
 fn divide_floats(a: f64, b: f64) -> Result<(f64, f64)> {
     if b == 0.0 {
         return Err(division_by_zero());
@@ -205,10 +205,10 @@ pub(crate) fn negate(a: Number) -> Result<Number> {
     }
 }
 
-/// A float as the integer it is without its fraction.
+/// A float as an integer, without its fraction.
 ///
 /// # Errors
-/// When it is infinite or no number, or has more than 128 bits.
+/// When it is infinite or NaN, or has more than 128 bits.
 pub(crate) fn truncate_float(float: f64) -> Result<i128> {
     if float.is_nan() {
         return Err(Error::runtime("cannot convert float NaN to an integer"));
@@ -216,7 +216,7 @@ pub(crate) fn truncate_float(float: f64) -> Result<i128> {
     if float.is_infinite() {
         return Err(Error::runtime("an infinite float has no integer"));
     }
-    // 2^127 is exact as a float; everything below it in size fits.
+    // 2^127 is exact as a float; every smaller absolute value fits.
     if float.abs() >= 2_f64.powi(127) { Err(integer_too_large()) } else { Ok(float as i128) }
 }
 

@@ -1,18 +1,18 @@
-//! Numbers in text, as `int()` and `float()` read them.
+//! Parses numbers as `int()` and `float()` do.
 
 use crate::library::unicode::{decimal_digit, is_space};
 
-/// Why a text gave no integer.
+/// Why a text is not a valid integer.
 #[derive(Debug)]
 pub(crate) enum NotInt {
-    /// It is not written as one.
+    /// The syntax is invalid.
     Malformed,
-    /// It has more than 128 bits.
+    /// The integer has more than 128 bits.
     TooLarge,
 }
 
-/// A text without the white space that Python allows around a number: all of Unicode's, except that
-/// a text of ASCII alone has no separators among it.
+/// Removes the whitespace that Python allows around a number: Unicode whitespace, but not the ASCII
+/// separators if the text is ASCII only.
 fn trim_spaces(text: &str) -> &str {
     if text.is_ascii() {
         text.trim_matches(|character| matches!(character, ' ' | '\t'..='\r'))
@@ -21,8 +21,8 @@ fn trim_spaces(text: &str) -> &str {
     }
 }
 
-/// Reads an integer as `int(text, base)` does: spaces around it, a sign, a prefix, `_` between
-/// digits, digits of any script. A base of 0 takes the prefix for it.
+/// Parses an integer as `int(text, base)` does: surrounding whitespace, a sign, a prefix, `_` between
+/// digits, and digits of any script are allowed. With base 0, the prefix decides the base.
 ///
 /// # Errors
 /// When the text is not an integer of that base.
@@ -62,7 +62,7 @@ pub(crate) fn parse_int(text: &str, base: u32) -> Result<i128, NotInt> {
     value.ok_or(NotInt::TooLarge)
 }
 
-/// Takes the prefix of a base off; says the base, the rest, and whether there was one.
+/// Removes the prefix of a base; returns the base, the rest, and whether there was a prefix.
 fn without_prefix(digits: &str, base: u32) -> (u32, &str, bool) {
     let prefixes = [(16, "0x", "0X"), (8, "0o", "0O"), (2, "0b", "0B")];
     for (prefix_base, lower, upper) in prefixes {
@@ -73,7 +73,8 @@ fn without_prefix(digits: &str, base: u32) -> (u32, &str, bool) {
         }
     }
     if base == 0 {
-        // Without a prefix a leading zero means nothing but zero: anything else was octal once.
+        // In base 0 a number without prefix may start with a zero only if it is zero, as in Python, where
+        // it was octal once.
         let zeros_only = digits.chars().all(|character| matches!(character, '0' | '_'));
         let base = if digits.starts_with('0') && !zeros_only { 1 } else { 10 };
         return (base, digits, false);
@@ -85,7 +86,7 @@ fn digit_of(character: char) -> Option<u32> {
     character.to_digit(36).or_else(|| decimal_digit(character))
 }
 
-/// Reads a float as `float(text)` does; `None` when the text is none.
+/// Parses a float as `float(text)` does; `None` if the text is not a float.
 pub(crate) fn parse_float(text: &str) -> Option<f64> {
     let text = trim_spaces(text);
     let mut plain = String::with_capacity(text.len());

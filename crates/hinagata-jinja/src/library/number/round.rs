@@ -1,25 +1,25 @@
-//! Rounding to a number of places, exactly and to the even neighbour.
+//! Exact rounding to a number of places, half to even.
 
 use hinagata_value::Result;
 
 use crate::library::arguments::integer_too_large;
 
-/// Rounds a float to `digits` places behind the point, the even neighbour where two are as near.
+/// Rounds a float to `digits` decimal places, half to even.
 ///
-/// The decision is made on the exact decimal value, so 2.675 becomes 2.67.
+/// It compares the exact decimal value, so 2.675, which is slightly less, becomes 2.67.
 pub(crate) fn round_float(float: f64, digits: i64) -> f64 {
     if !float.is_finite() || float == 0.0 {
         return float;
     }
     if digits >= 0 {
-        // More places than a float has change nothing.
+        // Rounding to more places than a float has changes nothing.
         let places = usize::try_from(digits).unwrap_or(usize::MAX);
         if places > 323 {
             return float;
         }
         return format!("{float:.places$}").parse().unwrap_or(float);
     }
-    // Left of the point: exact as an integer up to 2^127, far beyond which a float has no digits.
+    // Before the point: works on the exact integer digits of the float.
     let places = digits.unsigned_abs();
     if places > 308 {
         return 0.0_f64.copysign(float);
@@ -30,7 +30,7 @@ pub(crate) fn round_float(float: f64, digits: i64) -> f64 {
     value.copysign(float)
 }
 
-/// Rounds decimal digits to a multiple of `10^places`; `more` says whether a fraction follows.
+/// Rounds decimal digits to a multiple of `10^places`; `more` is whether a nonzero fraction follows.
 fn round_digits(digits: &str, places: usize, more: bool) -> String {
     let keep = digits.len().saturating_sub(places);
     let (head, tail) = digits.split_at(keep);
@@ -60,7 +60,7 @@ fn increment(digits: &str) -> String {
     format!("1{}", String::from_utf8(bytes).unwrap_or_default())
 }
 
-/// Rounds an integer to `digits` places; to the even neighbour where two are as near.
+/// Rounds an integer to `digits` decimal places, half to even.
 ///
 /// # Errors
 /// When the result has more than 128 bits.

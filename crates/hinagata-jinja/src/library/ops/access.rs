@@ -1,7 +1,7 @@
-//! Attributes and items, as the sandbox of Jinja2 finds them.
+//! Attributes and items, under the rules of the sandbox of Jinja2.
 //!
-//! `a.b` looks for an attribute and then for an item, `a['b']` the other way round. What the sandbox
-//! keeps from templates is an undefined value whose use is a security error.
+//! `a.b` looks for an attribute and then for an item, `a['b']` the other way round. An attribute that the
+//! sandbox blocks is an undefined value whose use is a security error.
 
 use hinagata_value::{ErrorKind, Kind, ListKind, Owner, Result, Undefined, Value};
 
@@ -18,11 +18,10 @@ use crate::context::{Context, UndefinedMode};
 
 /// `value.name`: an attribute, or else an item.
 ///
-/// `constant` is the name as a constant of the template, where it is one: an undefined result
-/// remembers it for its error.
+/// `constant` is the name if it is a constant of the template: an undefined result keeps it for its error.
 ///
 /// # Errors
-/// When the value is undefined and the mode does not let that chain, or is pending.
+/// When the value is pending, or undefined and the mode refuses attributes of undefined values.
 pub(crate) fn get_attribute<'a>(
     cx: &Context<'_, 'a>,
     value: &Value<'a>,
@@ -43,7 +42,7 @@ pub(crate) fn get_attribute<'a>(
     Ok(cx.heap.undefined_value(value, constant))
 }
 
-/// The attribute `name` that a value has by its type, without a look at its items.
+/// The attribute `name` of a value, which comes from its type; items are ignored.
 ///
 /// # Errors
 /// When the value is pending, or a limit is reached.
@@ -58,7 +57,7 @@ pub(crate) fn own_attribute<'a>(
         return Err(no_text_error());
     }
     if name.starts_with('_') || matches!(value, Value::Once(_) | Value::Function(_)) {
-        // What a template sets under such a name is not there for those who import it.
+        // Templates that import this one do not see its private names.
         let own = matches!(value, Value::Engine(object) if cx.objects.is_module(*object));
         if own && !is_blocked_module_attribute(name) {
             return Ok(None);
@@ -112,13 +111,13 @@ fn number_attribute<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, name: &str) -> 
     }
 }
 
-/// What stands for something that the sandbox keeps from templates.
+/// The undefined value for an attribute that the sandbox blocks.
 #[cold]
 fn blocked_value(constant: Option<&String>) -> Value<'_> {
     Value::Undefined(Undefined { owner: Owner::Unsafe, name: constant })
 }
 
-/// What an attribute or item of an undefined value is.
+/// An attribute or item of an undefined value.
 #[cold]
 fn chain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Value<'a>> {
     match cx.settings.undefined {
@@ -152,7 +151,7 @@ pub(crate) fn get_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<
     Ok(cx.heap.undefined_value(value, constant))
 }
 
-/// The item under a key; `None` where there is none or the value has no items.
+/// The item with a key; `None` if the value has no such item.
 fn own_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
     match value.kind() {
         Kind::Map => map_item(cx, value, key),
@@ -177,7 +176,7 @@ fn map_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> Res
     }
     cx.check_use(key)?;
     match cx.heap.lookup(value, key) {
-        // What cannot be a key is under no key.
+        // A value that cannot be a key is in no map.
         Err(error) if error.kind() == ErrorKind::Runtime && error.limit().is_none() => Ok(None),
         found => found,
     }
@@ -197,7 +196,7 @@ fn string_item<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, key: &Value<'a>) -> 
     found.map(|found| copy_string(cx, found, value.is_safe())).transpose()
 }
 
-/// The place in a sequence of `len` items that an index means; negative ones count from the end.
+/// The position of an index in a sequence of `len` items; negative indexes count from the end.
 fn position(key: &Value<'_>, len: usize) -> Option<usize> {
     let index = as_int(key)?;
     let index = if index < 0 { index + len as i128 } else { index };

@@ -14,7 +14,7 @@ use crate::context::Context;
 
 type Operation = fn(Number, Number) -> Result<Number>;
 
-/// The numbers of both operands combined, or `None` where one of them is not a number.
+/// Applies an operation to two numbers; `None` if an operand is not a number.
 #[inline]
 fn numbers<'a>(
     cx: &Context<'_, 'a>,
@@ -26,7 +26,7 @@ fn numbers<'a>(
     Some(operation(a, b).and_then(|number| cx.heap.number(number)))
 }
 
-/// The error for operands that an operator does not take.
+/// The error for operands that an operator does not support.
 #[cold]
 #[inline(never)]
 fn unsupported_error<'a>(cx: &Context<'_, 'a>, operator: &str, a: &Value<'a>, b: &Value<'a>) -> Error {
@@ -44,7 +44,7 @@ fn unsupported_error<'a>(cx: &Context<'_, 'a>, operator: &str, a: &Value<'a>, b:
 /// `a + b`.
 ///
 /// # Errors
-/// When the operands do not go together, or a limit is reached.
+/// When the types of the operands do not match, or a limit is reached.
 pub(crate) fn add<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
     if let (Value::Int(a), Value::Int(b)) = (a, b)
         && let Some(sum) = a.checked_add(*b)
@@ -92,7 +92,7 @@ fn add_sequences<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Resu
     Ok(if a.kind() == Kind::Tuple { list.finish_tuple() } else { list.finish() })
 }
 
-/// Bytes as a value, UTF-8 or not: to a template they are not text.
+/// Creates a value of bytes. They are never text to a template, even if they are valid UTF-8.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -104,7 +104,7 @@ pub(crate) fn new_bytes<'a>(cx: &Context<'_, 'a>, bytes: Vec<u8>) -> Result<Valu
 /// `a - b`.
 ///
 /// # Errors
-/// When the operands do not go together, or a limit is reached.
+/// When the types of the operands do not match, or a limit is reached.
 pub(crate) fn subtract<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
     if let (Value::Int(a), Value::Int(b)) = (a, b)
         && let Some(difference) = a.checked_sub(*b)
@@ -117,7 +117,7 @@ pub(crate) fn subtract<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -
 /// `a * b`.
 ///
 /// # Errors
-/// When the operands do not go together, or a limit is reached.
+/// When the types of the operands do not match, or a limit is reached.
 pub(crate) fn multiply<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
     if let Some(product) = numbers(cx, a, b, number::multiply) {
         return product;
@@ -130,7 +130,7 @@ pub(crate) fn multiply<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -
     .unwrap_or_else(|| Err(unsupported_error(cx, "*", a, b)))
 }
 
-/// A string, list or tuple some times over; `None` for anything else.
+/// A string, list or tuple repeated; `None` for other values.
 fn repeat<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, times: i128) -> Option<Result<Value<'a>>> {
     let times = to_size(times.clamp(0, i128::from(i64::MAX)) as i64);
     match value.as_str() {
@@ -165,7 +165,7 @@ fn repeat_items<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, times: usize) -> Re
 /// `a / b`.
 ///
 /// # Errors
-/// When the operands do not go together, or `b` is zero.
+/// When the types of the operands do not match, or `b` is zero.
 pub(crate) fn divide<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
     numbers(cx, a, b, number::divide).unwrap_or_else(|| Err(unsupported_error(cx, "/", a, b)))
 }
@@ -173,15 +173,15 @@ pub(crate) fn divide<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> 
 /// `a // b`.
 ///
 /// # Errors
-/// When the operands do not go together, or `b` is zero.
+/// When the types of the operands do not match, or `b` is zero.
 pub(crate) fn floor_divide<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
     numbers(cx, a, b, number::floor_divide).unwrap_or_else(|| Err(unsupported_error(cx, "//", a, b)))
 }
 
-/// `a % b`: the rest of a division, or a string formatted.
+/// `a % b`: the remainder of a division, or a formatted string.
 ///
 /// # Errors
-/// When the operands do not go together, `b` is zero, or the format cannot take the values.
+/// When the types of the operands do not match, `b` is zero, or the format does not fit the values.
 pub(crate) fn remainder<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
     if let Some(rest) = numbers(cx, a, b, number::remainder) {
         return rest;
@@ -195,7 +195,7 @@ pub(crate) fn remainder<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) 
 /// `a ** b`.
 ///
 /// # Errors
-/// When the operands do not go together, or the result is too large.
+/// When the types of the operands do not match, or the result is too large.
 pub(crate) fn power<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Value<'a>> {
     numbers(cx, a, b, number::power).unwrap_or_else(|| Err(unsupported_error(cx, "**", a, b)))
 }
@@ -224,7 +224,7 @@ pub(crate) fn positive<'a>(cx: &Context<'_, 'a>, a: &Value<'a>) -> Result<Value<
 
 /// `a ~ b ~ c`: the texts of all values, one after the other.
 ///
-/// Where autoescaping is on, one safe value makes the result safe, and the others are escaped.
+/// If autoescaping is on, one safe value makes the result safe, and the others are escaped.
 ///
 /// # Errors
 /// When a value cannot be printed, or a limit is reached.

@@ -1,11 +1,11 @@
-//! Which names Python's own machinery takes on each type: the sandbox keeps all of them.
+//! The special attributes of Python's types, which the sandbox blocks.
 //!
-//! Only where such a name exists does the sandbox refuse it; elsewhere the name is simply missing, and
-//! a map may hold it as a key.
+//! The sandbox refuses a name only on types that have it. On other types the attribute is missing, and a
+//! map may contain it as a key.
 
 use hinagata_value::{Kind, Value};
 
-/// On every object.
+/// Attributes of every object.
 #[rustfmt::skip]
 const OBJECT: &[&str] = &[
     "__class__", "__delattr__", "__dir__", "__doc__", "__eq__", "__format__", "__ge__", "__getattribute__",
@@ -40,7 +40,7 @@ const UNDEFINED: &[&str] = &[
     "__rpow__", "__rsub__", "__rtruediv__", "__slots__", "__sub__", "__truediv__",
 ];
 
-/// Whether the sandbox keeps the attribute `name` of this value from templates.
+/// Whether the sandbox blocks the attribute `name` of this value.
 pub(super) fn is_blocked_attribute(value: &Value<'_>, name: &str) -> bool {
     if !name.starts_with('_') {
         return matches!(
@@ -58,15 +58,15 @@ pub(super) fn is_blocked_attribute(value: &Value<'_>, name: &str) -> bool {
         }
         Kind::Int | Kind::Float | Kind::Bool => NUMBER.contains(&name),
         Kind::Undefined => UNDEFINED.contains(&name),
-        // Objects whose insides are Python's or ours: nothing private of them is for templates.
+        // Templates see no private attribute of objects that the engine or the host implements.
         Kind::Function | Kind::Engine | Kind::Once | Kind::Host => true,
         Kind::None => name == "__bool__",
         Kind::Namespace | Kind::Pending => false,
     }
 }
 
-/// Whether the sandbox keeps the attribute `name` of an imported template from templates: what it sets itself
-/// under a private name does not exist.
+/// Whether the sandbox blocks the attribute `name` of an imported template. Other private names are
+/// missing, even if the template sets them.
 pub(super) fn is_blocked_module_attribute(name: &str) -> bool {
     OBJECT.contains(&name)
         || matches!(

@@ -10,7 +10,7 @@ use super::super::{
 };
 use crate::context::Context;
 
-/// An operator that asks for the order of two values.
+/// An operator that compares the order of two values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
     /// `<`
@@ -75,7 +75,7 @@ fn equals_others<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Resu
     }
 }
 
-/// Whether two views hold the same, in whatever order: keys and items of maps are sets to Python.
+/// Whether two views contain the same items in any order: in Python, keys and items of maps are sets.
 fn same_items<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     if cx.heap.len(a) != cx.heap.len(b) {
         return Ok(false);
@@ -88,10 +88,10 @@ fn same_items<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>) -> Result<
     Ok(true)
 }
 
-/// Whether two values stand in an order.
+/// Whether two values are in the given order.
 ///
 /// # Errors
-/// When they have none, or a limit is reached.
+/// When the values have no order, or a limit is reached.
 #[inline]
 pub(crate) fn compare_values<'a>(
     cx: &Context<'_, 'a>,
@@ -106,8 +106,7 @@ pub(crate) fn compare_values<'a>(
     Ok(ordering.is_some_and(|ordering| operator.holds(ordering)))
 }
 
-/// The order of two values for sorting; what is unordered, such as a float NaN, is
-/// taken as equal.
+/// The order of two values for sorting. Unordered values, such as a float NaN, count as equal.
 ///
 /// # Errors
 /// As [`compare_values`].
@@ -118,7 +117,7 @@ pub(crate) fn sort_order<'a>(cx: &Context<'_, 'a>, a: &Value<'a>, b: &Value<'a>)
     Ok(partial_order(cx, "<", a, b)?.unwrap_or(Ordering::Equal))
 }
 
-/// The order of two values; `None` where one is NaN.
+/// The order of two values; `None` if one is NaN.
 fn partial_order<'a>(
     cx: &Context<'_, 'a>,
     sign: &str,
@@ -169,7 +168,7 @@ fn order_error<'a>(cx: &Context<'_, 'a>, sign: &str, a: &Value<'a>, b: &Value<'a
 /// `needle in haystack`.
 ///
 /// # Errors
-/// When the haystack is nothing to look in, or a limit is reached.
+/// When the haystack is not a container, or a limit is reached.
 pub(crate) fn contains_value<'a>(
     cx: &Context<'_, 'a>,
     needle: &Value<'a>,
@@ -207,7 +206,7 @@ fn contains_key<'a>(cx: &Context<'_, 'a>, key: &Value<'a>, map: &Value<'a>) -> R
         Kind::List | Kind::Map => {
             Err(type_error(cx, key, |name| format!("a {name} cannot be a key, so it is in no map")))
         }
-        // These have an identity that can be a key in Python, but never one of a map here.
+        // In Python these can be keys of a map by identity; here they never are.
         Kind::Range | Kind::Once | Kind::Namespace | Kind::Function | Kind::Host => Ok(false),
         _ => Ok(cx.heap.lookup(map, key)?.is_some()),
     }

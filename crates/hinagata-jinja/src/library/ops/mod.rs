@@ -1,7 +1,7 @@
 //! Operators: arithmetic, concatenation, comparison, attributes and items, truth and iteration.
 //!
-//! Undefined values follow the mode of the template, pending values stop the pass, and
-//! whatever produces much is charged before it is made.
+//! Undefined values follow the mode of the template, pending values stop the pass, and large results are
+//! charged before they are created.
 
 mod access;
 mod arithmetic;

@@ -1,4 +1,4 @@
-//! Truth, length, and going over the items of a value.
+//! Truth, length and iteration of values.
 
 use hinagata_value::{Iter, Kind, ListBuilder, Result, Value};
 
@@ -8,10 +8,10 @@ use super::super::{
 };
 use crate::context::{Context, UndefinedMode};
 
-/// Whether a value counts as true.
+/// Whether a value is true.
 ///
 /// # Errors
-/// When the value is undefined and the mode forbids asking, or it is pending.
+/// When the value is pending, or undefined and the mode refuses it as a condition.
 #[inline]
 pub(crate) fn is_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<bool> {
     match value {
@@ -48,7 +48,7 @@ fn is_other_true<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<bool> {
     })
 }
 
-/// How many items, entries or characters a value has.
+/// The number of items, entries or characters of a value.
 ///
 /// # Errors
 /// When it has no length.
@@ -70,10 +70,10 @@ fn length_error<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> hinagata_value::
     wrong_type(cx, value, |name| format!("a {name} has no length"))
 }
 
-/// The items of a value, the keys of a map, or the characters of a string.
+/// Iterates over the items of a value, the keys of a map, or the characters of a string.
 ///
 /// # Errors
-/// When the value cannot be gone over, or a limit is reached.
+/// When the value is not iterable, or a limit is reached.
 #[inline]
 pub(crate) fn iterate_value<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> Result<Iter<'a>> {
     match value {
@@ -106,7 +106,7 @@ fn not_iterable<'a>(cx: &Context<'_, 'a>, value: &Value<'a>) -> hinagata_value::
     wrong_type(cx, value, |name| format!("a {name} cannot be gone over"))
 }
 
-/// The characters of a text, each a string; room for all of them is charged first.
+/// The characters of a text, each as a string. Memory for all of them is charged first.
 ///
 /// # Errors
 /// When a limit is reached.
@@ -119,7 +119,7 @@ pub(crate) fn list_characters<'a>(cx: &Context<'_, 'a>, text: &str) -> Result<Li
     Ok(list)
 }
 
-/// The items of a value in a list that is being built.
+/// Collects the items of a value.
 ///
 /// # Errors
 /// As [`iterate_value`].

@@ -1,4 +1,4 @@
-//! Slices, as Python cuts them.
+//! Slices as in Python.
 
 use hinagata_value::{Error, Kind, Range, Result, Value};
 
@@ -10,7 +10,7 @@ use super::super::{
 use super::arithmetic::new_bytes;
 use crate::context::{Context, UndefinedMode};
 
-/// The places that a slice takes, in order.
+/// The indexes that a slice selects, in order.
 #[derive(Clone, Copy)]
 struct Cut {
     start: i64,
@@ -21,7 +21,7 @@ struct Cut {
 
 impl Cut {
     fn places(self) -> impl Iterator<Item = usize> {
-        // Within its length a cut stays inside the sequence.
+        // The first `len` indexes of a cut are inside the sequence.
         (0..self.len as i64).map(move |n| (self.start + n * self.step) as usize)
     }
 }
@@ -63,9 +63,9 @@ pub(crate) fn slice_value<'a>(
     }
 }
 
-/// `value[start:stop:step]` where all of it is written in the template.
+/// `value[start:stop:step]` of literals.
 ///
-/// Jinja2 computes that when it compiles, and there what cannot be sliced is undefined, not an error.
+/// Jinja2 evaluates it when it compiles, where a value that cannot be sliced is undefined, not an error.
 ///
 /// # Errors
 /// When the step is 0, or a limit is reached.
@@ -84,7 +84,7 @@ pub(crate) fn slice_literal<'a>(
     Ok(cx.heap.undefined_value(value, None))
 }
 
-/// The places that the bounds mean in a sequence of `len` items.
+/// The indexes that the bounds select in a sequence of `len` items.
 fn resolve_cut<'a>(
     cx: &Context<'_, 'a>,
     len: usize,
@@ -152,7 +152,7 @@ fn slice_text<'a>(
     finish_text(result, value.is_safe())
 }
 
-/// The bytes of `len` characters from the character `start` on.
+/// The byte range of `len` characters starting at the character `start`.
 fn byte_range(text: &str, start: usize, len: usize) -> (usize, usize) {
     let from = text.char_indices().nth(start).map_or(text.len(), |(at, _)| at);
     let to = text[from..].char_indices().nth(len).map_or(text.len(), |(at, _)| from + at);

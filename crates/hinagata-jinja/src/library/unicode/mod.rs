@@ -1,4 +1,4 @@
-//! Character classes and case mappings as Python sees them, where the standard library differs.
+//! Character classes and case mappings of Python, where the standard library differs.
 
 mod tables;
 
@@ -17,7 +17,7 @@ fn is_in(character: char, ranges: &[(u32, u32)]) -> bool {
         .is_ok()
 }
 
-/// Whether `repr` shows the character itself.
+/// Whether `repr` prints the character unescaped.
 pub(crate) fn is_printable(character: char) -> bool {
     if character.is_ascii() { !character.is_ascii_control() } else { !is_in(character, UNPRINTABLE) }
 }
@@ -48,12 +48,12 @@ pub(crate) fn is_digit(character: char) -> bool {
     is_decimal(character) || (!character.is_ascii() && is_in(character, DIGITS))
 }
 
-/// Whether it stands for a number.
+/// Whether it has a numeric value.
 pub(crate) fn is_numeric(character: char) -> bool {
     is_digit(character) || (!character.is_ascii() && is_in(character, NUMBERS))
 }
 
-/// Whether it is a letter or stands for a number.
+/// Whether it is a letter or has a numeric value.
 pub(crate) fn is_alphanumeric(character: char) -> bool {
     if character.is_ascii() {
         character.is_ascii_alphanumeric()
@@ -67,7 +67,7 @@ pub(crate) fn is_word(character: char) -> bool {
     character == '_' || is_alphanumeric(character)
 }
 
-/// Whether it is white space; four control characters more than Rust says.
+/// Whether it is whitespace, including four control characters that Rust excludes.
 pub(crate) fn is_space(character: char) -> bool {
     matches!(character, '\u{1c}'..='\u{1f}') || character.is_whitespace()
 }
@@ -80,7 +80,7 @@ pub(crate) fn is_line_end(character: char) -> bool {
     )
 }
 
-/// Whether it is an upper-case letter whose following parts are lower case, such as `ǅ`.
+/// Whether it is a title-case letter (an upper-case part followed by a lower-case one), such as `ǅ`.
 pub(crate) fn is_title(character: char) -> bool {
     matches!(
         u32::from(character),
@@ -98,7 +98,7 @@ fn find_mapping(character: char, table: &'static [(char, &'static str)]) -> Opti
     table.binary_search_by_key(&character, |&(from, _)| from).ok().map(|at| table[at].1)
 }
 
-/// Appends the character as it starts a word.
+/// Appends the title case of the character.
 pub(crate) fn push_title(character: char, text: &mut String) {
     if character.is_ascii() {
         return text.push(character.to_ascii_uppercase());
@@ -109,7 +109,7 @@ pub(crate) fn push_title(character: char, text: &mut String) {
     }
 }
 
-/// Appends the character as comparisons without case see it.
+/// Appends the case folding of the character.
 pub(crate) fn push_folded(character: char, text: &mut String) {
     if character.is_ascii() {
         return text.push(character.to_ascii_lowercase());
@@ -120,7 +120,8 @@ pub(crate) fn push_folded(character: char, text: &mut String) {
     }
 }
 
-/// The lower case of the character at `at` of `text`, where a sigma depends on what is around it.
+/// Appends the lower case of the character at offset `at` of `text`. That of a sigma depends on the text
+/// around it.
 pub(crate) fn push_lower_at(text: &str, at: usize, character: char, lower: &mut String) {
     match character {
         _ if character.is_ascii() => lower.push(character.to_ascii_lowercase()),
@@ -129,9 +130,9 @@ pub(crate) fn push_lower_at(text: &str, at: usize, character: char, lower: &mut 
     }
 }
 
-/// Whether the sigma at `at` ends a word: a cased letter before it, none behind it.
+/// Whether the sigma at `at` ends a word: a cased letter is before it and none after it.
 fn is_final_sigma(text: &str, at: usize) -> bool {
-    // The standard library knows which characters to skip; it is asked with the word alone.
+    // The standard library knows which characters to skip; it gets only the text around the sigma.
     let before = text[..at].chars().rev().take(SIGMA_REACH).collect::<Vec<_>>();
     let around: String = before.into_iter().rev().chain(text[at..].chars().take(SIGMA_REACH)).collect();
     let offset: usize = text[..at].chars().rev().take(SIGMA_REACH).map(char::len_utf8).sum();
@@ -139,7 +140,8 @@ fn is_final_sigma(text: &str, at: usize) -> bool {
     around.to_lowercase()[lowered_before..].starts_with('ς')
 }
 
-/// How far around a sigma is looked; longer runs of accents and apostrophes do not occur in words.
+/// The number of characters around a sigma to examine. Words have no longer runs of accents and
+/// apostrophes.
 const SIGMA_REACH: usize = 32;
 
 #[cfg(test)]
