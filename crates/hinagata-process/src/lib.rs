@@ -2,23 +2,15 @@
 //!
 //! | process | what it does |
 //! |---|---|
-//!
-//!  [`Stream`]
-//!  processes a few chunks per call; each answer is the state for the next call
-//!
-//!
-//!  [`Concat`]
-//!  processes each chunk separately and joins the answers
-//!
-//!
-//!  [`Dialogue`]
-//!  continues a conversation, optionally after a note that prepares the answer
-//!
+//! | [`Stream`] | processes a few chunks per call; each answer is the state for the next call |
+//! | [`Concat`] | processes each chunk separately and joins the answers |
+//! | [`Dialogue`] | continues a conversation, optionally after a note that prepares the answer |
 //! | [`Summarize`] | analyses chunks, then summarises them |
 //!
-//! A process sends the prompts of [`Prompts`] to a model, an implementation of [`Ask`], and reports its progress to a [`Watch`]. The process
-//! itself holds its progress: after a failed call, or after the future of [`Process::run_calls`] was dropped, [`Process::run_calls`] continues after the
-//! last complete answer. A process can be serialized, so another program can continue it:
+//! A process sends the prompts of [`Prompts`] to a model, an implementation of [`Ask`], and reports its progress to a
+//! [`Watch`]. The process itself holds its progress: after a failed call, or after the future of
+//! [`Process::run_calls`] was dropped, [`Process::run_calls`] continues after the last complete answer. A process
+//! can be serialized, so another program can continue it:
 //!
 //! ```
 //! use hinagata::{Result, module::{CompiledPrompt, PromptModule}, ports::PortFuture};
@@ -27,7 +19,11 @@
 //! struct Short;
 //!
 //! impl Ask for Short {
-//!     fn ask_model<'a>(&'a self, _: CompiledPrompt, _: &'a (dyn Fn(&str) + Send + Sync)) -> PortFuture<'a, Result<Answer>> {
+//!     fn ask_model<'a>(
+//!         &'a self,
+//!         _: CompiledPrompt,
+//!         _: &'a (dyn Fn(&str) + Send + Sync),
+//!     ) -> PortFuture<'a, Result<Answer>> {
 //!         Box::pin(async { Ok(Answer::new("short")) })
 //!     }
 //! }
@@ -38,8 +34,8 @@
 //! let mut process = Process::from(Concat::new(chunks));
 //! let outcome = process.run_calls(&Running::new(&module, &Short, &|_: Event<'_>| ())).await?;
 //! assert_eq!(outcome.output, "short\nshort");
-//! let kept = serde_json::to_string(&process).expect("is data");
-//! # let _again: Process = serde_json::from_str(&kept).expect("is data");
+//! let saved = serde_json::to_string(&process).expect("is data");
+//! # let _again: Process = serde_json::from_str(&saved).expect("is data");
 //! # Ok::<(), hinagata_process::Failure>(())
 //! # }).expect("waits for nobody").expect("succeeds");
 //! ```
