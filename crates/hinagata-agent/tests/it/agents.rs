@@ -35,7 +35,7 @@ fn settings(root: &Path, trusted: bool) -> hinagata::Result<Project> {
 }
 
 #[test]
-fn what_a_user_says_is_never_a_template() {
+fn the_text_of_a_user_is_never_a_template() {
     let place = tree(&[]);
     let project =
         plain(&place, &json!({"manager": {"prompt": "{{ secret }}", "variables": {"secret": "s"}}}));
@@ -88,7 +88,7 @@ fn an_agent_can_use_a_prompt_of_the_catalog() {
 }
 
 #[test]
-fn a_conversation_as_the_prompt_of_an_agent_is_told() {
+fn a_conversation_as_the_prompt_of_an_agent_is_reported() {
     let place = tree(&[(
         "user_data/shared/prompts/talk/prompt.yaml",
         "messages: [{role: system, content: One.}, {role: user, content: Two.}]\n",
@@ -137,7 +137,7 @@ fn resources_of_an_agent_are_packed_for_it_alone() {
 }
 
 #[test]
-fn settings_of_every_format_say_the_same() {
+fn settings_of_every_format_give_the_same_project() {
     let expected = ["manager", "planner"];
     for (name, text) in [
         (
@@ -184,7 +184,7 @@ fn settings_that_extend_others_merge_with_them() {
 }
 
 #[test]
-fn a_workspace_that_is_not_trusted_reaches_nothing_outside() {
+fn an_untrusted_workspace_reads_nothing_outside() {
     for text in [
         "[context]\ninclude = ['../x/*.md']\n",
         "[context]\nbaseDir = '..'\n",
@@ -202,7 +202,7 @@ fn a_workspace_that_is_not_trusted_reaches_nothing_outside() {
 }
 
 #[test]
-fn a_workspace_that_is_not_trusted_switches_no_rule_off_and_that_is_told() {
+fn an_untrusted_workspace_disables_no_rule_and_gets_a_warning() {
     for key in ["include_secrets", "includeSecrets", "include_ignored", "includeIgnored"] {
         let place = tree(&[("hinagata.toml", &format!("[context]\n{key} = true\n"))]);
         let project = settings(place.path(), false).expect("reads");
@@ -228,7 +228,7 @@ fn templates_include_nothing_outside_of_their_directories() {
 }
 
 #[test]
-fn wrong_configurations_are_told_at_once() {
+fn all_problems_of_a_configuration_are_reported_at_once() {
     let config = json!({
         "context": {"maxBytes": -1, "include": 5, "format": "html"},
         "agents": {"manager": {"promptTemplate": {"file": "a", "prompt": "b"}}, "subagents": {}},
@@ -250,7 +250,7 @@ fn wrong_configurations_are_told_at_once() {
 }
 
 #[test]
-fn a_field_that_is_wrong_is_told_with_line_and_column_in_every_language() {
+fn an_invalid_field_is_reported_with_line_and_column_in_every_format() {
     let jsonc = "{\n  // ours\n  \"context\": { \"maxFiles\": 3 },\n  \"agents\": {\n    \"subagents\": [{ \"id\": \"a\" }, { \"id\": 7 }],\n  },\n}\n";
     let yaml = "agents:\n  subagents:\n    - id: a\n    - id: 7\n";
     let toml = "[context]\nmax_files = 3\n[[agents.subagents]]\nid = 'a'\n[[agents.subagents]]\nid = 7\n";
@@ -274,7 +274,7 @@ fn a_field_that_is_wrong_is_told_with_line_and_column_in_every_language() {
 }
 
 #[test]
-fn a_field_that_is_missing_or_inherited_is_told_where_it_would_stand() {
+fn a_missing_or_inherited_field_is_reported_with_a_place() {
     let place = tree(&[
         ("a.json", "{\"extends\": \"b.json\",\n \"agents\": {\"subagents\": [{}]}}"),
         ("b.json", "{\n\n\"context\": {\"maxFiles\": \"many\"}}"),
@@ -292,7 +292,7 @@ fn a_field_that_is_missing_or_inherited_is_told_where_it_would_stand() {
 }
 
 #[test]
-fn keys_that_nobody_knows_are_told_with_near_ones_in_every_format() {
+fn unknown_keys_are_reported_with_similar_names_in_every_format() {
     let toml = "[context]\nincludes = ['src']\nmax_file = 3\n[[context.resources]]\ntype = 'bundle'\nid = 'x'\ninclude = ['*']\nexcldue = []\n[agents]\nmod = 'x'\n[agents.manager]\npromp = 'x'\n[agents.manager.promptTemplate]\nfile = 'x'\nbasedir = 'y'\n[[agents.subagents]]\nid = 'a'\nvariable = {}\n";
     let json = r#"{"context": {"includes": ["src"], "maxFile": 3, "resources": [{"type": "bundle", "id": "x", "include": ["*"], "excldue": []}]},
         "agents": {"mod": "x", "manager": {"promp": "x", "promptTemplate": {"file": "x", "basedir": "y"}}, "subagents": [{"id": "a", "variable": {}}]}}"#;
@@ -373,7 +373,7 @@ fn variables_of_a_file_that_extends_are_whole_in_the_profile_eddie() {
 }
 
 #[test]
-fn a_context_that_is_given_takes_the_place_of_what_would_be_packed() {
+fn a_passed_context_replaces_packing() {
     let place = tree(&[("a.md", "packed\n")]);
     let project = project(&place, &json!({"agents": {"manager": {"prompt": "{{ context.text }}"}}}));
     let invocation = Invocation { context: Some(GivenContext::new("mine")), ..Invocation::new("x") };

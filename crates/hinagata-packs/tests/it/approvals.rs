@@ -108,7 +108,7 @@ fn links_and_pipes_make_a_pack_modified() {
 }
 
 #[test]
-fn what_python_leaves_behind_is_no_change() {
+fn files_that_python_creates_are_not_changes() {
     let (state, workspace) = after(|workspace| {
         workspace.write("user_data/packs/p/variables/__pycache__/v.pyc", "code");
         workspace.write("user_data/packs/p/prompts/partials/__pycache__/part.md", "part");
@@ -188,7 +188,7 @@ fn texts(catalog: &Catalog) -> Vec<String> {
 }
 
 #[test]
-fn what_is_swapped_or_removed_between_the_look_and_the_reading_changes_nothing() {
+fn files_that_are_replaced_or_removed_after_the_check_change_nothing() {
     let workspace = Workspace::new(&PACK);
     workspace.approve("p");
     let approved = texts(&workspace.catalog());
@@ -210,7 +210,7 @@ fn what_is_swapped_or_removed_between_the_look_and_the_reading_changes_nothing()
 }
 
 #[test]
-fn what_is_added_between_the_look_and_the_reading_is_told() {
+fn files_that_are_added_after_the_check_are_reported() {
     let workspace = Workspace::new(&PACK);
     workspace.approve("p");
     let catalog = workspace.catalog();
@@ -221,7 +221,7 @@ fn what_is_added_between_the_look_and_the_reading_is_told() {
 }
 
 #[test]
-fn what_was_read_before_the_approval_is_read_again() {
+fn files_that_were_read_before_the_approval_are_read_again() {
     let workspace = Workspace::new(&PACK);
     let before = workspace.catalog();
     // The definition of a pack that is not approved is read to list it.
@@ -257,7 +257,7 @@ fn a_rejected_pack_is_not_used_until_it_is_approved() {
 }
 
 #[test]
-fn only_what_was_looked_at_is_approved() {
+fn only_the_content_that_was_shown_is_approved() {
     let workspace = Workspace::new(&PACK);
     let mut packs = workspace.packs();
     let seen = packs.show("p").expect("is there").content.expect("can be approved");
@@ -270,7 +270,7 @@ fn only_what_was_looked_at_is_approved() {
 }
 
 #[test]
-fn what_cannot_be_approved_is_told() {
+fn packs_that_cannot_be_approved_are_reported() {
     let workspace = Workspace::new(&PACK);
     let refused = |workspace: &Workspace| {
         let error = workspace.packs().approve("p", None, now()).expect_err("cannot be approved");
@@ -317,7 +317,7 @@ fn records_that_cannot_be_read_approve_nothing() {
 }
 
 #[test]
-fn what_changed_is_shown() {
+fn changed_files_are_shown() {
     let workspace = Workspace::new(&PACK);
     workspace.write("user_data/packs/p/picture", b"\x89PNG\0");
     let verified = workspace.packs().verify("p").expect("is there");
@@ -369,7 +369,7 @@ fn differences_are_bounded() {
 }
 
 #[test]
-fn two_packs_with_one_namespace_are_told() {
+fn two_packs_with_one_namespace_are_reported() {
     let workspace = Workspace::new(&PACK);
     workspace.write(
         "user_data/packs/q/pack.json",

@@ -215,7 +215,7 @@ fn nothing_is_lost_when_there_is_no_room() {
 }
 
 #[test]
-fn what_may_not_be_written_is_told() {
+fn a_directory_that_cannot_be_written_is_an_error() {
     use std::os::unix::fs::PermissionsExt as _;
     let workspace = Workspace::new(&PACK);
     let closed = workspace.place().join("closed");

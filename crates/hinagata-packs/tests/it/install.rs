@@ -113,7 +113,7 @@ fn nothing_leads_out_of_a_pack() {
 }
 
 #[test]
-fn names_that_not_every_system_can_hold_are_refused() {
+fn names_that_are_invalid_on_some_system_are_refused() {
     for name in ["a\\b", "ab:c", "nul", "a/COM1.txt", "x.", "x ", "a//b", "a/./b", "a\nb", "", "./", "a/?"] {
         let bytes = zip(&[Entry::file("pack.json", MANIFEST.as_bytes()), Entry::file(name, b"x")]);
         assert_eq!(reason(&bytes), "name", "{name:?}");
@@ -158,7 +158,7 @@ fn links_and_devices_are_refused() {
 }
 
 #[test]
-fn a_name_is_there_once_on_every_system() {
+fn names_that_are_equal_on_some_system_are_refused() {
     let doubles = [
         ["a", "a"],
         ["a", "A"],
@@ -176,7 +176,7 @@ fn a_name_is_there_once_on_every_system() {
 }
 
 #[test]
-fn bombs_are_counted_while_they_go_off() {
+fn archive_bombs_are_stopped_while_they_unpack() {
     let zeros = vec![0; 40 << 20];
     let limits = PackLimits::DEFAULT;
     let member = Member { content: &zeros, ..Member::file("x", "") };
@@ -234,7 +234,7 @@ fn many_files_and_deep_ones_are_refused() {
 }
 
 #[test]
-fn what_is_broken_or_something_else_is_refused() {
+fn damaged_archives_and_other_files_are_refused() {
     for bytes in [&b""[..], b"P", b"no archive", b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06", &[0x1f; 600]] {
         assert_eq!(reason(bytes), "archive", "{bytes:?}");
     }

@@ -15,7 +15,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn everything_that_a_pack_brings_is_shown() {
+fn the_whole_content_of_a_pack_is_shown() {
     let workspace = Workspace::new(&PACK);
     for (path, text) in [
         ("p/prompts/general_system/template.md", "mine"),
@@ -190,7 +190,7 @@ fn proposals_about_tools_are_accepted_and_declined() {
 }
 
 #[test]
-fn a_pack_is_removed_with_everything_that_was_decided_about_it() {
+fn a_pack_is_removed_with_all_decisions_about_it() {
     let workspace = Workspace::new(&PACK);
     let mut packs = workspace.packs();
     packs.approve("p", None, now()).expect("approves");
@@ -219,7 +219,7 @@ fn a_pack_is_removed_with_everything_that_was_decided_about_it() {
 
 #[cfg(unix)]
 #[test]
-fn a_pack_directory_that_is_a_link_is_taken_away_and_not_what_it_leads_to() {
+fn a_pack_directory_that_is_a_link_is_removed_but_not_its_target() {
     let workspace = Workspace::new(&[("user_data/packs/.real/pack.json", "{}")]);
     std::os::unix::fs::symlink(".real", workspace.path("user_data/packs/p")).expect("linked");
     workspace.packs().remove("p", now()).expect("removes");

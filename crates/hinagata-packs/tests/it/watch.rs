@@ -47,7 +47,7 @@ fn has(name: &str) -> impl FnMut(&Catalog) -> bool {
 }
 
 #[test]
-fn a_new_file_is_told_and_seen() {
+fn a_new_file_is_reported_and_found() {
     let workspace = Workspace::new(&[("user_data/shared/prompts/old/template.md", "old")]);
     let (_watcher, told) = watch(&workspace);
     let catalog = workspace.catalog();
@@ -64,7 +64,7 @@ fn a_new_file_is_told_and_seen() {
 }
 
 #[test]
-fn every_place_is_watched_whether_it_is_there_or_not() {
+fn every_path_is_watched_whether_it_exists_or_not() {
     let workspace = Workspace::new(&[]);
     let (_watcher, told) = watch(&workspace);
     for path in [
@@ -109,7 +109,7 @@ fn wait_for(told: &Receiver<Change>, mut about: impl FnMut(&Change) -> bool) {
 }
 
 #[test]
-fn directories_may_go_and_come_back() {
+fn directories_can_be_removed_and_created_again() {
     let workspace = Workspace::new(&[("user_data/shared/prompts/a/template.md", "a")]);
     let (_watcher, told) = watch(&workspace);
     for (round, gone) in [SHARED_PROMPTS, "user_data/shared", "user_data"].into_iter().enumerate() {
@@ -135,7 +135,7 @@ fn directories_may_go_and_come_back() {
 }
 
 #[test]
-fn a_burst_is_told_in_few_words() {
+fn a_burst_is_reported_as_few_changes() {
     let workspace = Workspace::new(&[("user_data/shared/prompts/a/template.md", "a")]);
     let (_watcher, told) = watch(&workspace);
     for number in 0..400 {
@@ -148,7 +148,7 @@ fn a_burst_is_told_in_few_words() {
 }
 
 #[test]
-fn reading_and_writing_in_passing_is_not_told() {
+fn reads_and_temporary_files_are_not_reported() {
     let workspace = Workspace::new(&PACK);
     workspace.approve("p");
     let (_watcher, told) = watch(&workspace);
@@ -175,7 +175,7 @@ fn reading_and_writing_in_passing_is_not_told() {
 }
 
 #[test]
-fn nothing_is_told_once_it_is_dropped() {
+fn nothing_is_reported_after_a_drop() {
     let workspace = Workspace::new(&[("user_data/shared/prompts/a/template.md", "a")]);
     let (watcher, told) = watch(&workspace);
     drop(watcher);
@@ -185,7 +185,7 @@ fn nothing_is_told_once_it_is_dropped() {
 }
 
 #[test]
-fn it_may_be_dropped_by_whoever_is_told() {
+fn a_watcher_can_be_dropped_in_its_callback() {
     let workspace = Workspace::new(&[("user_data/shared/prompts/a/template.md", "a")]);
     let (sender, receiver) = mpsc::channel();
     let (give, take) = mpsc::channel::<Watcher>();
