@@ -1,26 +1,14 @@
 //! Agents: their configuration in a project, and the messages of a call.
 //!
-//! | part | what it is for |
+//! | part | purpose |
 //! |---|---|
+//! | [`Project`] | a checked configuration with its defaults |
+//! | [`Agent`], [`PromptSource`] | an agent of a configuration or an `agent.json`, and the sources of its prompts |
+//! | [`Profile`] | the compatibility mode and the rules of a project |
+//! | [`Invocation`], [`InvocationOutput`] | a call, and its messages |
 //!
-//!  [`Project`]
-//!  a checked configuration with its defaults
-//!
-//!
-//!  [`Agent`], [`PromptSource`]
-//!  an agent of a configuration or an `agent.json`, and the sources of its prompts
-//!
-//!
-//!  [`Profile`]
-//!  compatibility mode and rules of a project
-//!
-//!
-//!  [`Invocation`], [`InvocationOutput`]
-//!  a call, and its messages
-//!
-//!
-//! The text of a user is a value and never a template, unless the configuration requests compatibility with the program that
-//! defined its format.
+//! The text of a user is a value and never a template, unless the configuration requests compatibility with the program
+//! that defined its format.
 //!
 //! ```
 //! use hinagata_agent::{Invocation, Profile, Project};
@@ -31,12 +19,10 @@
 //! let config = json!({
 //!     "context": {"include": ["*.md"]},
 //!     "agents": {"manager": {"prompt": "You are {{ agent.id }}, {{ mood }}.", "variables": {"mood": "calm"}}},
-//! });
-//! let project = Project::read(&config, place.path(), Profile::Own)?;
-//! let invoked = project.invoke(&Invocation::new("Light {{ it }}"), None)?;
-//! assert_eq!(invoked.system, "You are manager, calm.");
-//! assert_eq!(invoked.user, "Light {{ it }}");
-//! assert!(invoked.messages[1].content.ends_with("<workspace_context>\n// File: lamp.md\nA lamp.\n// End of lamp.md\n</workspace_context>"));
+//! }); let project = Project::read(&config, place.path(), Profile::Own)?; let invoked =
+//! project.invoke(&Invocation::new("Light {{ it }}"), None)?; assert_eq!(invoked.system, "You are manager, calm.");
+//! assert_eq!(invoked.user, "Light {{ it }}"); assert!(invoked.messages[1].content.ends_with("<workspace_context>\n//
+//! File: lamp.md\nA lamp.\n// End of lamp.md\n</workspace_context>"));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

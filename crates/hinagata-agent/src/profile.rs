@@ -11,8 +11,8 @@ pub(crate) const COMPAT: &str = "eddie";
 
 /// Compatibility mode and rules of a project.
 ///
-/// The name of a settings file changes only how prompts are rendered: a file in a cloned project cannot decide what leaves the
-/// machine. Only the user or a trusted workspace can disable rules, by an explicit setting.
+/// The name of a settings file changes only how prompts are rendered: a file in a cloned project cannot decide what
+/// leaves the machine. Only the user or a trusted workspace can disable rules, by an explicit setting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Profile {
     /// No compatibility, in an untrusted workspace.

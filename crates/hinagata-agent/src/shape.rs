@@ -18,6 +18,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
+    /// Records that the field at `path` is invalid.
     pub(crate) fn add_problem(&mut self, path: impl Into<String>, message: impl Into<String>) {
         self.problems.push((path.into(), message.into()));
     }
@@ -109,7 +110,7 @@ impl<'s> Section<'s> {
         }
     }
 
-    /// Whether it exists.
+    /// Whether the section exists and is an object.
     pub(crate) fn is_present(&self) -> bool {
         self.entries.is_some()
     }

@@ -18,8 +18,8 @@ impl Project {
         self.named_warnings(report).into_iter().chain(others).collect()
     }
 
-    /// As [`Self::warnings`], without files that were not named explicitly, unless a profile would pack them: for doors that
-    /// print their number anyway.
+    /// As [`Self::warnings`], without files that were not named explicitly, unless a profile would pack them: for doors
+    /// that print their number anyway.
     #[must_use]
     pub fn named_warnings(&self, report: &Report) -> Vec<Warning> {
         let odd = self.diagnostics.iter().map(diagnostic_warning);

@@ -1,4 +1,4 @@
-//! Agents as projects configure them.
+//! Agents in the configuration of a project.
 
 use std::{fs, path::Path};
 
@@ -328,7 +328,7 @@ fn unknown_keys_are_reported_with_similar_names_in_every_format() {
             );
             assert!(told.error.place().is_some_and(|place| place.file == name && place.line > 0), "{told:?}");
         }
-        // Seven slips, and nothing else.
+        // Seven misspelled keys, and nothing else.
         assert_eq!(found.len(), 7, "{name}: {found:?}");
         let warned = project.settings_warnings().len() + project.warnings(&Default::default()).len();
         assert_eq!(warned, 7, "{name}");

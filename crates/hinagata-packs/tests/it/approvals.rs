@@ -1,4 +1,4 @@
-//! What the user approved is used, and nothing else.
+//! Only approved content is used.
 
 use std::{fs, path::Path};
 
@@ -15,7 +15,7 @@ fn approval(catalog: &Catalog) -> Approval {
     catalog.approval(&pack())
 }
 
-/// What of the pack can be used: prompt, part, alias, agent.
+/// Whether the prompt, the partial, the alias and the agent of the pack can be used.
 fn used(catalog: &Catalog) -> [bool; 4] {
     [
         catalog.definition("own").is_ok(),
@@ -49,7 +49,7 @@ fn an_approval_is_for_one_workspace() {
     let (ours, theirs) = (Workspace::new(&PACK), Workspace::new(&PACK));
     ours.approve("p");
     assert_eq!(approval(&theirs.catalog()), Approval::Pending);
-    // Moving a workspace, approval and all, leaves the approval behind.
+    // A moved workspace loses its approvals.
     let moved = ours.place().join("moved");
     fs::rename(ours.root(), &moved).expect("moved");
     let approvals = hinagata::Approvals::load(&ours.state(), &moved);
@@ -58,7 +58,7 @@ fn an_approval_is_for_one_workspace() {
     assert_eq!(approval(&catalog), Approval::Pending);
 }
 
-/// Makes a change to an approved pack and tells what becomes of it.
+/// Changes an approved pack; returns its new state.
 fn after(change: impl FnOnce(&Workspace)) -> (Approval, Workspace) {
     let workspace = Workspace::new(&PACK);
     workspace.approve("p");
@@ -114,12 +114,12 @@ fn files_that_python_creates_are_not_changes() {
         workspace.write("user_data/packs/p/prompts/partials/__pycache__/part.md", "part");
     });
     assert_eq!(state, Approval::Approved);
-    // And nothing of it is used.
+    // And none of these files is used.
     let found = workspace.catalog().template(&RootKind::Shared, "partials/__pycache__/part.md");
     assert_eq!(found.expect_err("was not approved").code(), Code::Approval);
 }
 
-/// Writes `text` and puts the time of change back to what it was.
+/// Writes `text` and restores the modification time.
 fn write_with_old_time(path: &Path, text: &str) {
     let before = fs::metadata(path).expect("is there");
     assert_eq!(before.len(), text.len() as u64, "the size stays");
@@ -134,7 +134,7 @@ fn the_same_size_and_time_do_not_hide_another_content() {
     let template = "user_data/packs/p/prompts/own/template.md";
     let (state, _) = after(|workspace| write_with_old_time(&workspace.path(template), "OWN {{ x }}\n"));
     assert_eq!(state, Approval::Modified);
-    // By renaming, so that not even the file is the same.
+    // A rename replaces even the inode.
     let (state, _) = after(|workspace| {
         let (path, beside) = (workspace.path(template), workspace.path("beside"));
         fs::copy(&path, &beside).expect("copied");
@@ -173,7 +173,7 @@ fn a_pack_is_looked_at_on_its_first_use_and_once_per_snapshot() {
     assert_eq!(approval(&early.reload()), Approval::Approved);
 }
 
-/// Everything of the pack, as it is used.
+/// The content of the pack, as it is used.
 fn texts(catalog: &Catalog) -> Vec<String> {
     let part = catalog.template(&RootKind::Shared, "partials/part.md").expect("is found");
     vec![
@@ -194,7 +194,7 @@ fn files_that_are_replaced_or_removed_after_the_check_change_nothing() {
     let approved = texts(&workspace.catalog());
     for (path, text) in PACK {
         let changes: [&dyn Fn(); 2] = [
-            // Still well-formed, so that only the place that it is read from decides.
+            // Still valid, so that the test depends only on the file that is read.
             &|| workspace.write(path, format!("{text} ")),
             &|| fs::remove_file(workspace.path(path)).expect("removed"),
         ];
@@ -224,7 +224,7 @@ fn files_that_are_added_after_the_check_are_reported() {
 fn files_that_were_read_before_the_approval_are_read_again() {
     let workspace = Workspace::new(&PACK);
     let before = workspace.catalog();
-    // The definition of a pack that is not approved is read to list it.
+    // Listing reads the definitions of packs that are not approved.
     before.candidates("own").expect("are listed");
     workspace.approve("p");
     let after = before.reload();
@@ -312,7 +312,7 @@ fn records_that_cannot_be_read_approve_nothing() {
     assert_eq!(approval(&workspace.catalog()), Approval::Approved, "stamps only save work");
     fs::write(workspace.remembered("decisions.json"), "{").expect("written");
     assert_eq!(approval(&workspace.catalog()), Approval::Rejected, "it may have been a rejection");
-    // Nobody can take a decision of a file that cannot be read for an approval.
+    // An unreadable decision must not count as an approval.
     assert_eq!(used(&workspace.catalog()), [false; 4]);
 }
 

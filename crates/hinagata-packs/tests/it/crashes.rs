@@ -1,4 +1,4 @@
-//! A process that is killed leaves the old state or the new one, never a torn one.
+//! A killed process leaves the old state or the new state, never a mixture.
 
 #![cfg(unix)]
 
@@ -17,7 +17,7 @@ use crate::support::{
 use hinagata::{Approval, Code, PromptId, Resolution, Resolutions, record_resolution};
 use hinagata_packs::{InstallOptions, Packs};
 
-/// Times that a process is killed.
+/// The number of kills.
 const ROUNDS: usize = 24;
 
 /// Does nothing unless a test below started it.
@@ -65,7 +65,7 @@ fn decide(directory: &Path) {
     }
 }
 
-/// The numbers of all decisions that stand.
+/// The numbers of all recorded decisions.
 fn decided(directory: &Path) -> Vec<usize> {
     let text = fs::read_to_string(directory.join("resolution.json")).expect("is there");
     let (all, found) = Resolutions::parse("resolution.json", &text);
@@ -82,7 +82,7 @@ fn decisions_survive_a_kill() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let told = killed("decide", place.path(), round, &place.path().join(".resolution.json.new"));
         let last: usize = told.last().expect("told something").parse().expect("a number");
-        // What was told is there; the one after it may be.
+        // Every reported decision is recorded; the next one may be.
         let after = |last: usize| ((last + 1).saturating_sub(7)..=last).collect::<Vec<_>>();
         let found = decided(place.path());
         assert!(found == after(last) || found == after(last + 1), "{last}: {found:?}");
@@ -121,14 +121,14 @@ fn approvals_survive_a_kill() {
         let verified = packs.verify("p").expect("the approval is whole");
         match verified.state {
             Approval::Approved => assert!(verified.files.is_empty()),
-            // Killed between the change of the pack and its approval.
+            // It was killed between the change of the pack and its approval.
             Approval::Modified => {
                 let files: Vec<_> =
                     verified.files.iter().map(|file| (file.path.as_str(), file.note)).collect();
                 assert_eq!(files, [("pack.json", None)], "the copy is whole");
             }
             Approval::Rejected => {}
-            // A rejection is taken back only once the approval stands.
+            // A rejection is removed only after the approval is recorded.
             Approval::Pending => panic!("an approval was lost"),
         }
         let problems = packs.catalog().diagnostics();
@@ -180,7 +180,7 @@ fn a_pack_is_installed_whole_or_not_at_all() {
     }
 }
 
-/// Writes until there is no room.
+/// Writes until no space is left.
 fn fill(directory: &Path) {
     for number in 0..1_000 {
         match record(directory, number) {
@@ -198,7 +198,7 @@ fn fill(directory: &Path) {
 fn nothing_is_lost_when_there_is_no_room() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let player = child::command("crashes::player", "fill", place.path());
-    // No file of that process can become larger than this, which is an error as a full disk is one.
+    // A limit of the file size fails like a full disk.
     let mut command = std::process::Command::new("sh");
     command.args(["-c", "trap '' XFSZ; ulimit -f 40; exec \"$0\" \"$@\""]);
     command.arg(player.get_program()).args(player.get_args());
@@ -221,7 +221,7 @@ fn a_directory_that_cannot_be_written_is_an_error() {
     let closed = workspace.place().join("closed");
     fs::create_dir(&closed).expect("made");
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o500)).expect("changed");
-    // The superuser may write there: for it, the directory is one of the system in which nobody makes files.
+    // The superuser may write there, so its test uses a directory of the system where nobody can create files.
     let closed = match fs::create_dir(closed.join("test")) {
         Ok(()) => Path::new("/proc/self").to_owned(),
         Err(_) => closed,

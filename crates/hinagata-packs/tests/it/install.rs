@@ -1,4 +1,4 @@
-//! Packs that come from strangers, whole and broken.
+//! Packs from untrusted sources, valid and damaged.
 
 #![cfg(feature = "archives")]
 
@@ -17,7 +17,7 @@ use hinagata_packs::{InstallOptions, InstalledPack, ReplacedPack};
 
 const MANIFEST: &str = r#"{"pack_id": "new", "version": "1.0.0"}"#;
 
-/// Writes what is to be installed beside the workspace.
+/// Writes the source of an installation beside the workspace.
 fn source(workspace: &Workspace, bytes: &[u8]) -> PathBuf {
     let path = workspace.place().join("source");
     fs::write(&path, bytes).expect("written");
@@ -28,7 +28,7 @@ fn install(workspace: &Workspace, bytes: &[u8]) -> Result<InstalledPack, Error> 
     workspace.packs().install(&source(workspace, bytes), &InstallOptions::default())
 }
 
-/// Why `bytes` are not installed. Nothing is left of them.
+/// Why `bytes` are not installed. Nothing of them may remain.
 fn reason(bytes: &[u8]) -> String {
     reason_with(bytes, PackLimits::DEFAULT)
 }
@@ -107,7 +107,7 @@ fn nothing_leads_out_of_a_pack() {
         let bytes = zip(&[Entry::file("pack.json", MANIFEST.as_bytes()), Entry::file(name, b"x")]);
         assert_eq!(reason(&bytes), "outside", "{name}");
     }
-    // The name that counts is the name that was checked.
+    // The checked name is the name that is used.
     let cloaked = Entry { local_name: Some(b"../../x"), ..Entry::file("a/b/cde", b"x") };
     assert_eq!(reason(&zip(&[Entry::file("pack.json", MANIFEST.as_bytes()), cloaked])), "archive");
 }
@@ -184,7 +184,7 @@ fn archive_bombs_are_stopped_while_they_unpack() {
     assert!(bytes.len() < 1 << 20, "{}", bytes.len());
     assert_eq!(reason(&bytes), "size", "one file is too large");
     assert_eq!(reason(&zip(&[Entry::file("x", &zeros)])), "size");
-    // A header that says little does not help.
+    // A header with a smaller size does not help.
     let lying = Entry { size: Some(1), ..Entry::file("x", &zeros) };
     assert!(["size", "archive"].contains(&reason(&zip(&[lying])).as_str()));
     // Many files that are large together.
@@ -197,7 +197,7 @@ fn archive_bombs_are_stopped_while_they_unpack() {
     let entries: Vec<Entry<'_>> = parts.iter().map(|name| Entry::file(name, part)).collect();
     assert_eq!(reason_with(&zip(&entries), limits), "size");
     assert_eq!(reason_with(&gzip(&tar(&members[..8])), limits), "no_manifest", "eight fit");
-    // What is not unpacked counts too, and so does what is no content at all.
+    // Skipped members and headers count, too.
     let hidden: Vec<String> = parts.iter().map(|name| format!(".git/{name}")).collect();
     let members: Vec<Member<'_>> =
         hidden.iter().map(|name| Member { content: part, ..Member::file(name, "") }).collect();
@@ -221,7 +221,7 @@ fn many_files_and_deep_ones_are_refused() {
     assert_eq!(reason_with(&tar_gz(&files), limits), "count");
     assert_eq!(reason_with(&zip(&entries), limits), "count");
     assert_eq!(reason_with(&tar_gz(&files[..50]), limits), "no_manifest");
-    // Directories and what is not unpacked count too.
+    // Directories and skipped members count, too.
     let directories: Vec<Member<'_>> =
         files.iter().map(|(name, _)| Member { kind: b'5', ..Member::file(name, "") }).collect();
     assert_eq!(reason_with(&gzip(&tar(&directories)), limits), "count");
@@ -266,7 +266,7 @@ fn damaged_bytes_never_install_something_else() {
             let mut bytes = archive.clone();
             bytes[at] ^= 0x20;
             let workspace = Workspace::new(&[]);
-            // A byte that means nothing may differ; what is unpacked may not.
+            // Unused bytes may differ, but not the unpacked files.
             if install(&workspace, &bytes).is_ok() {
                 for (name, text) in whole {
                     assert_eq!(workspace.read(&format!("user_data/packs/new/{name}")), text, "{at}");

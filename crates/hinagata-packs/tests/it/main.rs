@@ -1,4 +1,4 @@
-//! Packs as doors use them: files of a workspace and decisions of the user in, a catalog and answers out.
+//! Packs as doors use them: from the files of a workspace and the decisions of the user to a catalog and results.
 
 mod approvals;
 mod crashes;

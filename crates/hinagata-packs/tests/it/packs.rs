@@ -133,7 +133,7 @@ fn proposals_are_accepted_and_declined() {
         workspace.read("user_data/shared/prompts/resolution.history.jsonl").contains("packs/p/prompts/own")
     );
     assert_eq!(state(&workspace.packs()), ReplacementState::Declined);
-    // Another version asks again; this one is still declined.
+    // Another version needs a new decision; this one is still declined.
     let manifest = workspace.read(PACK[0].0);
     workspace.write(PACK[0].0, manifest.replace("1.0.0", "1.1.0"));
     assert_eq!(state(&workspace.packs()), ReplacementState::Open);

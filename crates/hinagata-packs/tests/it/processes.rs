@@ -1,4 +1,4 @@
-//! Several processes that write one workspace lose nothing.
+//! Several processes can write to one workspace without losing data.
 
 use std::path::Path;
 
@@ -53,7 +53,7 @@ fn processes_that_decide_at_once_lose_nothing() {
     let (all, found) = Resolutions::parse("resolution.json", &text);
     assert!(found.is_empty(), "{found:?}");
     assert_eq!(all.iter().count(), WRITERS * DECISIONS + 1);
-    // Every decision on the common one but the last was replaced, and none was forgotten.
+    // Each decision about the common prompt replaced the one before, and the history has all of them.
     let history = std::fs::read_to_string(place.path().join("resolution.history.jsonl")).expect("is there");
     let mut sources: Vec<String> = history
         .lines()

@@ -1,4 +1,4 @@
-//! Changes are told as they happen.
+//! Changes are reported as they happen.
 
 use std::{
     fs,
@@ -13,7 +13,7 @@ use hinagata::{
     watch::{self, Change, Watcher},
 };
 
-/// How long a test waits for what has to happen: a bound, not a measure.
+/// The longest wait for an expected event; not a measurement.
 const BOUND: Duration = Duration::from_secs(30);
 
 fn watch(workspace: &Workspace) -> (Watcher, Receiver<Change>) {
@@ -25,7 +25,7 @@ fn watch(workspace: &Workspace) -> (Watcher, Receiver<Change>) {
     (watcher.expect("watches"), receiver)
 }
 
-/// Waits until a change is told after which `seen` holds of what is read anew; all that was told until then.
+/// Waits for a change after which `seen` holds for a reloaded catalog; returns all changes until then.
 fn until(
     workspace: &Workspace,
     told: &Receiver<Change>,
@@ -117,7 +117,7 @@ fn directories_can_be_removed_and_created_again() {
         until(&workspace, &told, |catalog| catalog.choose("a").is_err());
         workspace.write("user_data/shared/prompts/a/template.md", "a");
         until(&workspace, &told, has("a"));
-        // What is written once it is back is told as well.
+        // Changes after the directory is back are reported as well.
         let name = format!("again_{round}");
         workspace.write(&format!("user_data/shared/prompts/{name}/template.md"), "x");
         until(&workspace, &told, has(&name));
@@ -168,7 +168,7 @@ fn reads_and_temporary_files_are_not_reported() {
         .iter()
         .flat_map(|change| &change.paths)
         .filter_map(|path| Some(path.file_name()?.to_str()?.to_owned()))
-        // The directories were made for it.
+        // The directories are new, too.
         .filter(|name| !["shared", "prompts"].contains(&name.as_str()))
         .collect();
     assert!(names.iter().all(|name| name == "resolution.json"), "{names:?}");
@@ -180,7 +180,7 @@ fn nothing_is_reported_after_a_drop() {
     let (watcher, told) = watch(&workspace);
     drop(watcher);
     workspace.write("user_data/shared/prompts/b/template.md", "b");
-    // Whoever would tell is gone, not only silent.
+    // The sender is dropped, not only silent.
     assert_eq!(told.recv_timeout(BOUND), Err(RecvTimeoutError::Disconnected));
 }
 

@@ -1,4 +1,4 @@
-//! Archives of every kind, also of kinds that no program would make.
+//! Archives of every kind, including invalid ones that no program would create.
 
 use std::io::Write as _;
 
@@ -7,7 +7,7 @@ use flate2::{
     write::{DeflateEncoder, GzEncoder},
 };
 
-/// `bytes` with gzip.
+/// Compresses `bytes` with gzip.
 pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("is written");
@@ -21,7 +21,7 @@ pub(crate) struct Member<'a> {
     pub(crate) kind: u8,
     pub(crate) link: &'a [u8],
     pub(crate) content: &'a [u8],
-    /// The size that the header says, if it lies.
+    /// The size in the header, if it is wrong.
     pub(crate) size: Option<u64>,
 }
 
@@ -69,14 +69,14 @@ pub(crate) fn tar_gz(files: &[(&str, &str)]) -> Vec<u8> {
 #[derive(Clone, Debug)]
 pub(crate) struct Entry<'a> {
     pub(crate) name: &'a [u8],
-    /// The name in the header before the content, if it is another one.
+    /// The name in the local header, if it differs.
     pub(crate) local_name: Option<&'a [u8]>,
     pub(crate) content: &'a [u8],
     /// The kind and the permissions of Unix.
     pub(crate) mode: u32,
     pub(crate) flags: u16,
     pub(crate) method: u16,
-    /// The unpacked size that the headers say, if they lie.
+    /// The unpacked size in the headers, if it is wrong.
     pub(crate) size: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    /// What both headers have in common.
+    /// The fields that both headers share.
     fn common(&self, packed: usize, name: &[u8]) -> Vec<u8> {
         let mut crc = Crc::new();
         crc.update(self.content);
@@ -134,7 +134,7 @@ pub(crate) fn zip(entries: &[Entry<'_>]) -> Vec<u8> {
         zip.extend_from_slice(local_name);
         zip.extend_from_slice(&packed);
         directory.extend_from_slice(b"PK\x01\x02");
-        // Made by Unix, so that the mode counts.
+        // Created on Unix, so that the mode applies.
         directory.extend_from_slice(&0x0314_u16.to_le_bytes());
         directory.extend_from_slice(&entry.common(packed.len(), entry.name));
         directory.extend_from_slice(&[0; 6]);

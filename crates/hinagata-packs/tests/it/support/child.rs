@@ -1,4 +1,4 @@
-//! Real processes: a test starts its own executable again to play a part.
+//! Real processes: a test starts its own executable again in another role.
 
 use std::{
     env,
@@ -23,7 +23,7 @@ pub(crate) fn command(player: &str, part: &str, place: &Path) -> Command {
     command
 }
 
-/// A process that tells what it did.
+/// A process that reports its steps.
 pub(crate) struct Player {
     child: Child,
     lines: io::Lines<BufReader<ChildStdout>>,
@@ -36,20 +36,20 @@ impl Player {
         Self { child, lines }
     }
 
-    /// The next thing that it told.
+    /// Its next report.
     pub(crate) fn next(&mut self) -> Option<String> {
         let told = |line: io::Result<String>| line.ok()?.strip_prefix("told ").map(str::to_owned);
         self.lines.find_map(|line| Some(told(line))?)
     }
 
-    /// Kills it where it stands. What it told before is left to be read.
+    /// Kills it. Its earlier reports can still be read.
     pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().expect("is killed");
         self.child.wait().expect("ends");
         std::iter::from_fn(|| self.next()).collect()
     }
 
-    /// Waits for its end; whether all went well, and what it told.
+    /// Waits for its end; returns whether it succeeded, and its reports.
     pub(crate) fn end(mut self) -> (bool, Vec<String>) {
         let told = std::iter::from_fn(|| self.next()).collect();
         (self.child.wait().expect("ends").success(), told)
@@ -64,7 +64,7 @@ impl Drop for Player {
     }
 }
 
-/// Tells the process that started this one.
+/// Sends a report to the process that started this one.
 pub(crate) fn tell(what: impl std::fmt::Display) {
     let mut out = io::stdout().lock();
     writeln!(out, "\ntold {what}").expect("is heard");

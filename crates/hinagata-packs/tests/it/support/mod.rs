@@ -1,4 +1,4 @@
-//! What tests of packs have in common.
+//! Helpers of the tests of packs.
 
 #[cfg(feature = "archives")]
 pub(crate) mod archive;
@@ -13,7 +13,7 @@ use std::{
 use hinagata::{Approvals, Catalog, CatalogOptions, StateDir};
 use hinagata_packs::Packs;
 
-/// A workspace and a state directory. Those of a test are gone at its end.
+/// A workspace and a state directory, which are removed at the end of a test.
 pub(crate) struct Workspace {
     place: PathBuf,
     _temporary: Option<tempfile::TempDir>,
@@ -30,12 +30,12 @@ impl Workspace {
         workspace
     }
 
-    /// The one that another process made.
+    /// The workspace that another process created.
     pub(crate) fn at(place: PathBuf) -> Self {
         Self { place, _temporary: None }
     }
 
-    /// The directory around both.
+    /// The directory that contains both.
     pub(crate) fn place(&self) -> &Path {
         &self.place
     }
@@ -76,7 +76,7 @@ impl Workspace {
         self.packs().approve(pack, None, now()).expect("approves");
     }
 
-    /// The file in the state directory called `name`, of the only pack that it knows.
+    /// The file `name` in the state directory of the only pack.
     pub(crate) fn remembered(&self, name: &str) -> PathBuf {
         let only = |directory: PathBuf| {
             let mut entries = fs::read_dir(&directory).expect("is there");
@@ -86,7 +86,7 @@ impl Workspace {
     }
 }
 
-/// A pack with something of everything.
+/// A pack with every kind of content.
 pub(crate) const PACK: [(&str, &str); 7] = [
     (
         "user_data/packs/p/pack.json",
