@@ -243,11 +243,7 @@ fn an_ignore_file_that_cannot_be_read_is_told() {
     home.write("sub/.gitignore", vec![b'#'; (1 << 20) + 1]);
     let ran = home.done(&["context", "pack", ".", "--report"]);
     for file in [".gitignore", "sub/.gitignore"] {
-        assert!(
-            ran.stderr.contains(&format!("{file} (its rules are not applied")),
-            "{file}: {}",
-            ran.stderr
-        );
+        assert!(ran.stderr.contains(&format!("{file} (its rules are not applied")), "{file}: {}", ran.stderr);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Converts errors of contexts and templates.
 
-use hinagata::{Code, Error};
-use hinagata_context::{Error as ContextError, Reason};
+use hinagata::{Code, Error, Hint, Reason};
+use hinagata_context::{Error as ContextError, LeftOutReason};
 
 /// Converts an error of packing to one of the engine.
 #[must_use]
@@ -17,7 +17,7 @@ pub fn context_error(error: ContextError) -> Error {
             .with_hint("`file` is looked up in `baseDir`, which starts at the directory of the project"),
         ContextError::Withheld { path, reason, template, .. } => {
             let error = Error::new(Code::Approval, message)
-                .with_reason(reason.as_str())
+                .with_reason(left_out_reason(reason))
                 .with("path", path)
                 .with_hint(withheld_hint(reason));
             let failed = template.map(|template| Error::from(*template));
@@ -28,13 +28,28 @@ pub fn context_error(error: ContextError) -> Error {
     }
 }
 
-/// The hint about a withheld file.
-pub(crate) fn withheld_hint(reason: Reason) -> &'static str {
+/// The reason of the engine's errors for a file that is not in a context.
+#[must_use]
+pub fn left_out_reason(reason: LeftOutReason) -> Reason {
     match reason {
-        Reason::Secret => {
+        LeftOutReason::Budget => Reason::Budget,
+        LeftOutReason::Ignored => Reason::Ignored,
+        LeftOutReason::Excluded => Reason::Excluded,
+        LeftOutReason::Secret => Reason::Secret,
+        LeftOutReason::Binary => Reason::Binary,
+        LeftOutReason::Unreadable => Reason::Unreadable,
+        LeftOutReason::Outside => Reason::Outside,
+    }
+}
+
+/// The hint about a withheld file.
+pub(crate) fn withheld_hint(reason: LeftOutReason) -> Hint {
+    match reason {
+        LeftOutReason::Secret => {
             "use another file; `context.include_secrets = true` in your own settings includes such files"
+                .into()
         }
-        Reason::Ignored => "read the settings of this workspace, then run `hina trust`",
-        _ => "replace the link by the file",
+        LeftOutReason::Ignored => Hint::TrustWorkspace,
+        _ => "replace the link by the file".into(),
     }
 }

@@ -1,6 +1,6 @@
 //! A call of an agent: from the prompt of a user to the messages of a request.
 
-use hinagata::{Content, Engine, Error, Message, Reason, RenderedBody, Request, Result, Warning};
+use hinagata::{Content, Engine, Error, HintText, Message, Reason, RenderedBody, Request, Result, Warning};
 use hinagata_context::{
     PackedContext, PackedFile, PackedResource, Packer, Progress, Report, merge_variables, render_file,
     render_text, trim_both_ends,
@@ -121,9 +121,10 @@ pub struct InvocationOutput {
 }
 
 impl InvocationOutput {
-    /// The result as JSON, the same at every door: the report of each file, but not the files again.
+    /// The result as JSON, with hints in the words of a door: the report of each file, but not the files again.
     #[must_use]
-    pub fn to_json(&self) -> Value {
+    pub fn to_json_with(&self, hint_text: HintText) -> Value {
+        let warnings = self.settings_warnings.iter().chain(&self.warnings);
         json!({
             "agent": self.agent.id,
             "model": self.agent.model,
@@ -131,7 +132,7 @@ impl InvocationOutput {
             "user": self.user,
             "messages": self.messages,
             "context": {"totalBytes": self.context.total_bytes, "report": self.context.report},
-            "warnings": self.settings_warnings.iter().chain(&self.warnings).map(Warning::to_json).collect::<Vec<_>>(),
+            "warnings": warnings.map(|warning| warning.to_json_with(hint_text)).collect::<Vec<_>>(),
         })
     }
 }

@@ -36,7 +36,7 @@ mod shape;
 mod warnings;
 
 pub use agent::{Agent, PromptSource};
-pub use error::context_error;
+pub use error::{context_error, left_out_reason};
 pub use invoke::{ChatMessage, GivenContext, Invocation, InvocationOutput};
 pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};

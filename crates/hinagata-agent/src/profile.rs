@@ -1,10 +1,10 @@
 //! Compatibility mode and rules of a project.
 
 use hinagata::{
-    Settings,
+    Hint, Settings,
     settings::{Merging, Origin},
 };
-use hinagata_context::{Reason, Rules};
+use hinagata_context::{LeftOutReason, Rules};
 
 /// The value of `compat` for compatibility with the program that defined the format.
 pub(crate) const COMPAT: &str = "eddie";
@@ -74,18 +74,20 @@ impl Profile {
     }
 
     /// The cause and the hint for files that the profile would pack, if more than the name of a file requested it.
-    pub(crate) const fn withheld_cause(self, reason: Reason) -> Option<(&'static str, &'static str)> {
+    pub(crate) fn withheld_cause(self, reason: LeftOutReason) -> Option<(&'static str, Hint)> {
         match (self, reason) {
-            (Self::Named { trusted: false }, Reason::Ignored) => {
-                Some(("because the workspace is not trusted", "read its settings, then run `hina trust`"))
+            (Self::Named { trusted: false }, LeftOutReason::Ignored) => {
+                Some(("because the workspace is not trusted", Hint::TrustWorkspace))
             }
-            (Self::Named { trusted: false }, Reason::Secret | Reason::Outside) => Some((
+            (Self::Named { trusted: false }, LeftOutReason::Secret | LeftOutReason::Outside) => Some((
                 "because the workspace is not trusted",
-                "if you want them, write `compat: eddie` into its settings and run `hina trust`",
+                Hint::from("to include them, write `compat: eddie` into its settings")
+                    .then(Hint::TrustWorkspace),
             )),
-            (Self::Named { trusted: true }, Reason::Secret | Reason::Outside) => Some((
+            (Self::Named { trusted: true }, LeftOutReason::Secret | LeftOutReason::Outside) => Some((
                 "because the name of the settings file alone does not include them",
-                "if you want them, write `compat: eddie` into the settings and run `hina trust`",
+                Hint::from("to include them, write `compat: eddie` into the settings")
+                    .then(Hint::TrustWorkspace),
             )),
             _ => None,
         }

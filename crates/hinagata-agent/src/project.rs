@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use hinagata::{
-    Code, Diagnostic, Error, Place, Reason, Result, Settings,
+    Code, Diagnostic, Error, Hint, Place, Reason, Result, Settings,
     settings::{Origin, place_in_config, read_config, snake_case},
 };
 use hinagata_context::ContextOptions;
@@ -149,7 +149,7 @@ impl Project {
             .with_reason(Reason::Agent)
             .with("agent", id)
             .with_near(near_names(id, names.iter().copied()))
-            .with_hint("`hina agent list` lists the agents"))
+            .with_hint(Hint::ListAgents))
     }
 
     /// The first path that leads out of `root`.
@@ -208,9 +208,7 @@ impl Project {
 }
 
 fn untrusted_error(message: String) -> Error {
-    Error::new(Code::Approval, message)
-        .with_reason(Reason::Untrusted)
-        .with_hint("read its settings, then run `hina trust`")
+    Error::new(Code::Approval, message).with_reason(Reason::Untrusted).with_hint(Hint::TrustWorkspace)
 }
 
 /// Whether a warning of the settings is about the sections of a project.

@@ -1,9 +1,12 @@
 //! Warnings about requested files that are not in the context.
 
-use hinagata::{Code, Diagnostic, Error, Warning};
-use hinagata_context::{Entry, Notice, Reason, Report};
+use hinagata::{Code, Diagnostic, Error, Hint, Reason, Warning};
+use hinagata_context::{Entry, LeftOutReason, Notice, Report};
 
-use crate::{error::withheld_hint, project::Project};
+use crate::{
+    error::{left_out_reason, withheld_hint},
+    project::Project,
+};
 
 /// Most paths in a warning; the report lists all.
 const FEW: usize = 3;
@@ -12,7 +15,7 @@ impl Project {
     /// Warnings about the configuration, and about requested files that are missing or changed in the context.
     #[must_use]
     pub fn warnings(&self, report: &Report) -> Vec<Warning> {
-        let others = [Reason::Budget, Reason::Secret, Reason::Outside];
+        let others = [LeftOutReason::Budget, LeftOutReason::Secret, LeftOutReason::Outside];
         let others = others.into_iter().filter(|reason| self.profile.withheld_cause(*reason).is_none());
         let others = others.filter_map(|reason| self.reason_warning(reason, report));
         self.named_warnings(report).into_iter().chain(others).collect()
@@ -28,7 +31,7 @@ impl Project {
             warning(pattern, error.with_reason(Reason::Unmatched))
         });
         let notices = report.notices.iter().map(|notice| self.notice_warning(notice));
-        let withheld = [Reason::Secret, Reason::Outside, Reason::Ignored];
+        let withheld = [LeftOutReason::Secret, LeftOutReason::Outside, LeftOutReason::Ignored];
         let withheld = withheld.into_iter().filter(|reason| self.profile.withheld_cause(*reason).is_some());
         let withheld = withheld.filter_map(|reason| self.reason_warning(reason, report));
         odd.chain(unmatched).chain(notices).chain(withheld).collect()
@@ -46,11 +49,13 @@ impl Project {
             return warning(&notice.about, Error::definition(Reason::Context, notice.message.clone()));
         };
         let withheld = self.profile.withheld_cause(reason);
-        let why = withheld.map_or_else(String::new, |(why, _)| format!(", {why}"));
+        let why = withheld.as_ref().map_or_else(String::new, |(why, _)| format!(", {why}"));
         let error = Error::new(code_of_reason(reason), format!("{}{why}", notice.message))
-            .with_reason(reason.as_str());
+            .with_reason(left_out_reason(reason));
         let hint = match reason {
-            Reason::Secret | Reason::Ignored | Reason::Outside => Some(withheld_hint(reason)),
+            LeftOutReason::Secret | LeftOutReason::Ignored | LeftOutReason::Outside => {
+                Some(withheld_hint(reason))
+            }
             _ => None,
         };
         let hint = withheld.map(|(_, hint)| hint).or(hint);
@@ -58,7 +63,7 @@ impl Project {
     }
 
     /// One warning for all files that were not named explicitly and are left out for `reason`.
-    fn reason_warning(&self, reason: Reason, report: &Report) -> Option<Warning> {
+    fn reason_warning(&self, reason: LeftOutReason, report: &Report) -> Option<Warning> {
         let withheld = self.profile.withheld_cause(reason);
         let is_reported = |entry: &&Entry| report.notices.iter().any(|notice| notice.about == entry.path);
         let left: Vec<&str> = report
@@ -73,20 +78,20 @@ impl Project {
             more => format!(" and {more} more"),
         };
         let (what, hint) = match reason {
-            Reason::Budget => (
+            LeftOutReason::Budget => (
                 "files that do not fit",
-                "raise `context.max_bytes` or `context.max_files`, or include fewer files",
+                "raise `context.max_bytes` or `context.max_files`, or include fewer files".into(),
             ),
-            Reason::Secret => {
-                ("files that contain secrets", "`hina context pack --report` shows which rule matched")
+            LeftOutReason::Secret => ("files that contain secrets", Hint::ListLeftOut),
+            LeftOutReason::Outside => {
+                ("links to files outside of the project", "replace the links by the files".into())
             }
-            Reason::Outside => ("links to files outside of the project", "replace the links by the files"),
-            _ => ("files that ignore files exclude", "`hina context pack --report` lists them"),
+            _ => ("files that ignore files exclude", Hint::ListLeftOut),
         };
         let (why, hint) = withheld.map_or((String::new(), hint), |(why, hint)| (format!(" {why}"), hint));
         let message = format!("{what} are left out of the context{why}: {named}{more}");
         let error = Error::new(code_of_reason(reason), message)
-            .with_reason(reason.as_str())
+            .with_reason(left_out_reason(reason))
             .with("paths", left.clone());
         (!left.is_empty()).then(|| warning("context", error.with_hint(hint)))
     }
@@ -100,9 +105,9 @@ fn warning(about: &str, error: Error) -> Warning {
     Warning { about: about.to_owned(), error }
 }
 
-const fn code_of_reason(reason: Reason) -> Code {
+const fn code_of_reason(reason: LeftOutReason) -> Code {
     match reason {
-        Reason::Secret | Reason::Ignored | Reason::Outside => Code::Approval,
+        LeftOutReason::Secret | LeftOutReason::Ignored | LeftOutReason::Outside => Code::Approval,
         _ => Code::Definition,
     }
 }

@@ -8,6 +8,7 @@ use hinagata_value::{Error, ErrorKind, Place};
 use crate::{
     diagnostic::{Base, Diagnostic, Level},
     exit,
+    hints::hint_text,
 };
 
 /// Why a command ended without its result.
@@ -125,7 +126,7 @@ impl From<&hinagata::Error> for Diagnostic {
         diagnostic.place = error.place().map(|place| Place { span, ..template_place(place) });
         diagnostic.chain = error.chain().iter().map(template_place).collect();
         diagnostic.near = error.near().to_vec();
-        diagnostic.advice.extend(error.hint().map(str::to_owned));
+        diagnostic.advice.extend(error.hint().map(hint_text));
         if cause.is_none() {
             diagnostic.cause = error.source().map(ToString::to_string);
         }

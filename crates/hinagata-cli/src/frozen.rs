@@ -5,7 +5,7 @@
 use std::{fmt::Write as _, fs, path::Path};
 
 use clap::CommandFactory as _;
-use hinagata::{Code, Error};
+use hinagata::{Code, Error, Reason};
 use hinagata_server::Problem;
 
 use crate::Arguments;
@@ -79,7 +79,7 @@ fn every_error_code_is_as_frozen() {
     for code in Code::ALL {
         append_code(&mut text, code.as_str(), &Error::new(code, "frozen"));
     }
-    for reason in ["syntax", "settings"] {
+    for reason in [Reason::Syntax, Reason::Settings] {
         append_code(&mut text, &format!("definition/{reason}"), &Error::definition(reason, "frozen"));
     }
     text.push_str("# Codes of the daemon alone; the route decides about the status.\n\n");

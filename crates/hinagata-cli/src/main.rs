@@ -18,6 +18,7 @@ mod failure;
 mod files;
 #[cfg(all(test, feature = "default"))]
 mod frozen;
+mod hints;
 mod input;
 #[cfg(feature = "mcp")]
 mod log;

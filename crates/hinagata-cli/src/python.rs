@@ -6,7 +6,7 @@ use hinagata::{Error, Settings, ports::Hooks};
 use hinagata_python::{HookOptions, HookPool, Interpreter, SandboxMode, SandboxReport, SandboxTier};
 use serde_json::{Value, json};
 
-use crate::output;
+use crate::{hints::hint_text, output};
 
 /// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
 pub(crate) fn hooks(settings: &Settings, quiet: bool) -> Option<Arc<dyn Hooks>> {
@@ -111,7 +111,7 @@ impl PythonState {
 
 fn describe_error(error: &Error) -> String {
     match error.hint() {
-        Some(hint) => format!("{}; {hint}", error.message()),
+        Some(hint) => format!("{}; {}", error.message(), hint_text(hint)),
         None => error.message().to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{fmt, io};
 
-use crate::report::Reason;
+use crate::report::LeftOutReason;
 
 /// The result of packing.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -30,7 +30,7 @@ pub enum Error {
         /// The path of the file.
         path: String,
         /// The rule.
-        reason: Reason,
+        reason: LeftOutReason,
         /// The details.
         detail: String,
         /// The error of the template that names it, with its place.

@@ -15,11 +15,11 @@ use crate::{
     glob::expand_braces,
     ignored::Ignored,
     options::{ContextOptions, Rules},
-    report::Reason,
+    report::LeftOutReason,
 };
 
 /// Why a file may not be read: the rule and the details.
-pub(crate) type Refusal = (Reason, String);
+pub(crate) type Refusal = (LeftOutReason, String);
 
 /// Decides which named files may be read into a text.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +44,7 @@ impl Guard {
 
     /// Why the file at `path` with this content may not be read: the rule and the details. `None` if it may.
     #[must_use]
-    pub fn refuses_file(&self, path: &Path, content: &[u8]) -> Option<(Reason, String)> {
+    pub fn refuses_file(&self, path: &Path, content: &[u8]) -> Option<(LeftOutReason, String)> {
         self.refuses_path(path).or_else(|| self.refuses_content(content))
     }
 
@@ -53,20 +53,20 @@ impl Guard {
         let path = plain_path(path);
         let real = path.canonicalize().ok()?;
         if self.is_outside(&path, &real) {
-            return Some((Reason::Outside, "a link leads out of the project".to_owned()));
+            return Some((LeftOutReason::Outside, "a link leads out of the project".to_owned()));
         }
         if let Some(rule) = self.secret_name(&path).or_else(|| self.secret_name(&real)) {
-            return Some((Reason::Secret, rule.to_owned()));
+            return Some((LeftOutReason::Secret, rule.to_owned()));
         }
         let ignored =
             self.rules.strict && self.rules.ignore_files && Ignored::is_path_ignored(&self.real, &real);
-        ignored.then(|| (Reason::Ignored, "an ignore file excludes it".to_owned()))
+        ignored.then(|| (LeftOutReason::Ignored, "an ignore file excludes it".to_owned()))
     }
 
     /// Why a file with this content may not be read.
     pub(crate) fn refuses_content(&self, content: &[u8]) -> Option<Refusal> {
         let rule = self.rules.secrets.then(|| Secrets::built_in().in_content(content)).flatten()?;
-        Some((Reason::Secret, rule.to_owned()))
+        Some((LeftOutReason::Secret, rule.to_owned()))
     }
 
     /// Whether `path` is inside the boundary as written, but links lead out of it.

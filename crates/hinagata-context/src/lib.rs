@@ -13,14 +13,14 @@
 //! An unreadable file does not make packing fail: the report lists it.
 //!
 //! ```
-//! use hinagata_context::{ContextOptions, Frame, Reason, pack};
+//! use hinagata_context::{ContextOptions, Frame, LeftOutReason, pack};
 //!
 //! let place = tempfile::tempdir()?;
 //! std::fs::write(place.path().join("lamp.rs"), "fn lamp() {}\n")?;
 //! std::fs::write(place.path().join(".env"), "TOKEN=1\n")?;
 //! let packed = pack(&ContextOptions { frame: Frame::Markdown, ..ContextOptions::new(place.path()) })?;
 //! assert_eq!(packed.text, "## `lamp.rs`\n\n```rs\nfn lamp() {}\n```");
-//! assert_eq!(packed.report.count(Reason::Secret), 1);
+//! assert_eq!(packed.report.count(LeftOutReason::Secret), 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -54,7 +54,7 @@ pub use options::{
 };
 pub use pack::{Packer, Progress, pack};
 pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats};
-pub use report::{Entry, Notice, Reason, Report};
+pub use report::{Entry, LeftOutReason, Notice, Report};
 pub use templates::{render_file, render_text};
 pub use text::trim_both_ends;
 pub use variables::{apply_defaults, merge_variables};

@@ -6,7 +6,7 @@ use crate::{
     error::system_cause,
     guard::Guard,
     order::Order,
-    report::{Entry, Notice, Reason, Report, summarize_paths},
+    report::{Entry, LeftOutReason, Notice, Report, summarize_paths},
     walk::outside_entry,
 };
 
@@ -46,7 +46,7 @@ impl Report {
                 Some(reason) if named.contains(&entry.path) => {
                     self.notices.push(Notice::for_entry(entry, reason));
                 }
-                Some(Reason::Unreadable) => unreadable.push(match &entry.detail {
+                Some(LeftOutReason::Unreadable) => unreadable.push(match &entry.detail {
                     Some(detail) => format!("{} ({detail})", entry.path),
                     None => entry.path.clone(),
                 }),
@@ -54,12 +54,12 @@ impl Report {
                 _ => {}
             }
         }
-        let mut add_notice = |paths: Vec<String>, reason: Option<Reason>, what: &str| {
+        let mut add_notice = |paths: Vec<String>, reason: Option<LeftOutReason>, what: &str| {
             if let Some(first) = paths.first() {
                 self.notices.push(Notice::new(first, reason, format!("{what}: {}", summarize_paths(&paths))));
             }
         };
-        add_notice(unreadable, Some(Reason::Unreadable), "files left out because they cannot be read");
+        add_notice(unreadable, Some(LeftOutReason::Unreadable), "files left out because they cannot be read");
         add_notice(replaced, None, "invalid UTF-8 was replaced by U+FFFD");
     }
 

@@ -21,7 +21,7 @@ use crate::{
     packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats},
     read::{Outcome, Reader, Remaining, count_tokens, size_detail},
     render_file,
-    report::{Entry, Reason, Report},
+    report::{Entry, LeftOutReason, Report},
     select::{SelectedFiles, select_files},
     text::trim_end_of_text,
     walk::FoundFile,
@@ -206,7 +206,7 @@ impl<'p> Packer<'p> {
         }
         let too_many = |file: &FoundFile| {
             let detail = format!("the limit is {most} files");
-            part.entry(Entry::left_out(&file.path, Reason::Budget, detail))
+            part.entry(Entry::left_out(&file.path, LeftOutReason::Budget, detail))
         };
         report.entries.extend(files[done..].iter().map(too_many));
         if matches!(part, Part::Files) {
@@ -244,13 +244,15 @@ impl<'p> Packer<'p> {
         });
         if size > left {
             let detail = size_detail(size, left);
-            let left_out = Entry::left_out(&template.file, Reason::Budget, detail).with_size(Some(size));
+            let left_out =
+                Entry::left_out(&template.file, LeftOutReason::Budget, detail).with_size(Some(size));
             ledger.report.leave_out(entry(left_out));
             return Ok(());
         }
         match take_tokens(&mut ledger.tokens, &mut ledger.report, tokens) {
             Err(detail) => {
-                let left_out = Entry::left_out(&template.file, Reason::Budget, detail).with_size(Some(size));
+                let left_out =
+                    Entry::left_out(&template.file, LeftOutReason::Budget, detail).with_size(Some(size));
                 ledger.report.leave_out(entry(left_out));
                 Ok(())
             }
@@ -325,7 +327,7 @@ impl<'p> Packer<'p> {
 }
 
 /// The entry of a template resource that is not rendered because the file at `path` is withheld.
-fn withheld_entry(template: &TemplateFile, path: &str, reason: Reason, detail: String) -> Entry {
+fn withheld_entry(template: &TemplateFile, path: &str, reason: LeftOutReason, detail: String) -> Entry {
     let detail = match path == template.file {
         true => detail,
         false => format!("it refers to `{path}`: {detail}"),
@@ -409,7 +411,7 @@ fn accept_file(
 ) -> Result<(String, Entry), Entry> {
     let left = remaining.get();
     let too_large = |size: u64| {
-        Entry::left_out(&file.path, Reason::Budget, size_detail(size, left)).with_size(Some(size))
+        Entry::left_out(&file.path, LeftOutReason::Budget, size_detail(size, left)).with_size(Some(size))
     };
     let (content, on_disk, tokens, lossy) = match outcome {
         Outcome::Text { content, size, tokens, lossy } => (content, size, tokens, lossy),
@@ -424,7 +426,7 @@ fn accept_file(
         return Err(too_large(if on_disk > left { on_disk } else { size }));
     }
     let tokens = take_tokens(tokens_left, report, tokens)
-        .map_err(|detail| Entry::left_out(&file.path, Reason::Budget, detail).with_size(Some(size)))?;
+        .map_err(|detail| Entry::left_out(&file.path, LeftOutReason::Budget, detail).with_size(Some(size)))?;
     remaining.take(size);
     report.total_bytes += size;
     let mut entry = Entry::in_context(&file.path, size, tokens);

@@ -18,7 +18,9 @@ use std::{
 
 use hinagata_secrets::Secrets;
 
-use crate::{error::system_cause, frame::Frame, options::Tokens, report::Reason, text, walk::FoundFile};
+use crate::{
+    error::system_cause, frame::Frame, options::Tokens, report::LeftOutReason, text, walk::FoundFile,
+};
 
 /// Most files that are read ahead.
 const AHEAD: usize = 256;
@@ -51,11 +53,15 @@ pub(crate) enum Outcome {
     /// Its text, its size on disk, its number of tokens, and whether invalid UTF-8 was replaced.
     Text { content: String, size: u64, tokens: Option<hinagata_module::tokens::TokenCount>, lossy: bool },
     /// It is left out.
-    LeftOut { reason: Reason, detail: Option<String>, bytes: Option<u64> },
+    LeftOut { reason: LeftOutReason, detail: Option<String>, bytes: Option<u64> },
 }
 
 impl Outcome {
-    fn left_out(reason: Reason, detail: impl Into<Option<String>>, bytes: impl Into<Option<u64>>) -> Self {
+    fn left_out(
+        reason: LeftOutReason,
+        detail: impl Into<Option<String>>,
+        bytes: impl Into<Option<u64>>,
+    ) -> Self {
         Self::LeftOut { reason, detail: detail.into(), bytes: bytes.into() }
     }
 }
@@ -105,7 +111,7 @@ impl Reader<'_> {
             files.iter().try_for_each(|file| match queue.take() {
                 Some(outcome) => take(file, outcome),
                 // A thread panicked; the scope propagates that.
-                None => take(file, Outcome::left_out(Reason::Unreadable, None, None)),
+                None => take(file, Outcome::left_out(LeftOutReason::Unreadable, None, None)),
             })
         })
     }
@@ -137,14 +143,15 @@ impl Reader<'_> {
     fn open(&self, file: &FoundFile, remaining: &Remaining) -> Result<Opened, Outcome> {
         let path = file.real.clone().unwrap_or_else(|| self.base.join(&file.path));
         if let Some(rule) = self.secrets.and_then(|secrets| self.secret_name(secrets, file, &path)) {
-            return Err(Outcome::left_out(Reason::Secret, rule, None));
+            return Err(Outcome::left_out(LeftOutReason::Secret, rule, None));
         }
-        let unreadable = |error: &io::Error| Outcome::left_out(Reason::Unreadable, system_cause(error), None);
+        let unreadable =
+            |error: &io::Error| Outcome::left_out(LeftOutReason::Unreadable, system_cause(error), None);
         let opened = File::open(&path).map_err(|error| unreadable(&error))?;
         let size = opened.metadata().map_err(|error| unreadable(&error))?.len();
         // The consumer adds the remaining budget to the report: its value here depends on timing.
         if size > remaining.get() {
-            return Err(Outcome::left_out(Reason::Budget, None, size));
+            return Err(Outcome::left_out(LeftOutReason::Budget, None, size));
         }
         Ok(Opened { file: opened, size })
     }
@@ -163,11 +170,11 @@ impl Reader<'_> {
         let size = opened.size;
         let bytes = match read(opened) {
             Ok(Some(bytes)) => bytes,
-            Ok(None) => return Outcome::left_out(Reason::Binary, None, size),
-            Err(error) => return Outcome::left_out(Reason::Unreadable, system_cause(&error), None),
+            Ok(None) => return Outcome::left_out(LeftOutReason::Binary, None, size),
+            Err(error) => return Outcome::left_out(LeftOutReason::Unreadable, system_cause(&error), None),
         };
         if let Some(rule) = self.secrets.and_then(|secrets| secrets.in_content(&bytes)) {
-            return Outcome::left_out(Reason::Secret, rule.to_owned(), size);
+            return Outcome::left_out(LeftOutReason::Secret, rule.to_owned(), size);
         }
         let (content, lossy) = text::decode_lossy(bytes);
         let tokens = self.tokens.is_counting().then(|| self.count_file_tokens(&file.path, &content));

@@ -5,8 +5,7 @@ use serde::Serialize;
 /// Why a file is not in the context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Reason {
+pub enum LeftOutReason {
     /// It does not fit into the budget.
     Budget,
     /// An ignore file excludes it.
@@ -23,7 +22,7 @@ pub enum Reason {
     Outside,
 }
 
-impl Reason {
+impl LeftOutReason {
     /// The name in reports.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -80,7 +79,7 @@ pub struct Entry {
     pub tokens: Option<usize>,
     /// Why it is not in the context; `None` if it is packed.
     #[serde(rename = "left_out", skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    pub reason: Option<LeftOutReason>,
     /// The details: the rule, the limit or the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -90,7 +89,7 @@ impl Entry {
     /// An entry that is left out.
     pub(crate) fn left_out(
         path: impl Into<String>,
-        reason: Reason,
+        reason: LeftOutReason,
         detail: impl Into<Option<String>>,
     ) -> Self {
         Self {
@@ -146,7 +145,7 @@ pub struct Report {
 impl Report {
     /// The number of files that are left out for `reason`.
     #[must_use]
-    pub fn count(&self, reason: Reason) -> usize {
+    pub fn count(&self, reason: LeftOutReason) -> usize {
         self.entries.iter().filter(|entry| entry.reason == Some(reason)).count()
     }
 }
@@ -158,7 +157,7 @@ pub struct Notice {
     pub about: String,
     /// Why the file is not in the context, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
+    pub reason: Option<LeftOutReason>,
     /// The message.
     pub message: String,
 }
@@ -166,14 +165,14 @@ pub struct Notice {
 impl Notice {
     pub(crate) fn new(
         about: impl Into<String>,
-        reason: impl Into<Option<Reason>>,
+        reason: impl Into<Option<LeftOutReason>>,
         message: impl Into<String>,
     ) -> Self {
         Self { about: about.into(), reason: reason.into(), message: message.into() }
     }
 
     /// The notice about a named file that is left out.
-    pub(crate) fn for_entry(entry: &Entry, reason: Reason) -> Self {
+    pub(crate) fn for_entry(entry: &Entry, reason: LeftOutReason) -> Self {
         let path = &entry.path;
         let why = entry.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
         Self::new(path, reason, format!("`{path}` is left out: {}{why}", reason.describe()))

@@ -6,7 +6,7 @@ use crate::{
     error::{Result, system_cause},
     guard::Guard,
     options::Rules,
-    report::{Entry, Notice, Reason},
+    report::{Entry, LeftOutReason, Notice},
     selection::{Excluded, Selection},
     walk::{FoundFile, Walker, leads_out, leads_outside, outside_entry},
 };
@@ -50,7 +50,7 @@ pub(crate) fn select_files(
     for walk in &selection.walks {
         if !walk.directory.is_empty() && excluded.is_below_excluded(&walk.directory) {
             let path = format!("{}/", walk.directory);
-            selected.left_out.push(Entry::left_out(path, Reason::Excluded, None));
+            selected.left_out.push(Entry::left_out(path, LeftOutReason::Excluded, None));
             continue;
         }
         let walked = walker.find_files(walk);
@@ -80,24 +80,28 @@ impl SelectedFiles {
             Ok(metadata) if !metadata.is_file() => {
                 self.left_out.push(Entry::left_out(
                     path,
-                    Reason::Unreadable,
+                    LeftOutReason::Unreadable,
                     "not a regular file".to_owned(),
                 ));
             }
             Ok(_) if excluded.is_path_excluded(path) => {
-                self.left_out.push(Entry::left_out(path, Reason::Excluded, None));
+                self.left_out.push(Entry::left_out(path, LeftOutReason::Excluded, None));
             }
             Ok(_) if rules.outside && !leads_out(path) && leads_outside(&full, base) => {
                 self.left_out.push(outside_entry(path.to_owned()));
             }
-            Ok(_) => match guard.refuses_path(&full).filter(|(reason, _)| *reason == Reason::Ignored) {
-                Some((reason, _)) => self.left_out.push(Entry::left_out(path, reason, None)),
-                None => self.files.push(FoundFile { path: path.to_owned(), real: None, linked: true }),
-            },
+            Ok(_) => {
+                match guard.refuses_path(&full).filter(|(reason, _)| *reason == LeftOutReason::Ignored) {
+                    Some((reason, _)) => self.left_out.push(Entry::left_out(path, reason, None)),
+                    None => self.files.push(FoundFile { path: path.to_owned(), real: None, linked: true }),
+                }
+            }
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 self.unmatched.push(path.to_owned());
             }
-            Err(error) => self.left_out.push(Entry::left_out(path, Reason::Unreadable, system_cause(&error))),
+            Err(error) => {
+                self.left_out.push(Entry::left_out(path, LeftOutReason::Unreadable, system_cause(&error)))
+            }
         }
     }
 }

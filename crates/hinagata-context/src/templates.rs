@@ -21,7 +21,7 @@ use crate::{
     error::{Error, Result, system_cause},
     guard::{Guard, Refusal, existing_path, plain_path},
     options::{Encoding, TemplateFile, TemplateOptions},
-    report::Reason,
+    report::LeftOutReason,
 };
 
 /// Renders the template of `file` with `variables`; `base` is the directory of the context.
@@ -202,7 +202,8 @@ impl Sources for Files<'_> {
             return Ok(None);
         }
         if !self.is_beneath(&real) {
-            let refusal = (Reason::Outside, "a link leads out of the template's directories".to_owned());
+            let refusal =
+                (LeftOutReason::Outside, "a link leads out of the template's directories".to_owned());
             return Err(self.withhold(path, refusal));
         }
         match self.read(path) {

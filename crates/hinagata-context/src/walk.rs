@@ -22,7 +22,7 @@ use crate::{
     error::system_cause,
     guard::existing_path,
     ignored::Ignored,
-    report::{Entry, Reason},
+    report::{Entry, LeftOutReason},
     selection::{Excluded, Walk},
 };
 
@@ -108,7 +108,7 @@ impl Walker<'_> {
             Ok(None) => return walked,
             Err(error) => {
                 let path = format!("{}/", walk.directory);
-                walked.left_out.push(Entry::left_out(path, Reason::Unreadable, system_cause(&error)));
+                walked.left_out.push(Entry::left_out(path, LeftOutReason::Unreadable, system_cause(&error)));
                 return walked;
             }
         };
@@ -186,7 +186,7 @@ impl Walker<'_> {
             Ok(names) => names,
             Err(error) => {
                 let path = format!("{}/", directory.shown);
-                listing.left_out.push(Entry::left_out(path, Reason::Unreadable, system_cause(&error)));
+                listing.left_out.push(Entry::left_out(path, LeftOutReason::Unreadable, system_cause(&error)));
                 return listing;
             }
         };
@@ -201,7 +201,11 @@ impl Walker<'_> {
             let kind = match entry.file_type() {
                 Ok(kind) => kind,
                 Err(error) => {
-                    listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, system_cause(&error)));
+                    listing.left_out.push(Entry::left_out(
+                        shown,
+                        LeftOutReason::Unreadable,
+                        system_cause(&error),
+                    ));
                     continue;
                 }
             };
@@ -225,9 +229,9 @@ impl Walker<'_> {
                 || kind.is_symlink() && within.is_some_and(|within| leads_outside(&entry.path(), within));
             if is_directory && enter {
                 let reason = if self.excluded.is_directory_excluded(&shown, &text) {
-                    Some(Reason::Excluded)
+                    Some(LeftOutReason::Excluded)
                 } else {
-                    is_ignored(true).then_some(Reason::Ignored)
+                    is_ignored(true).then_some(LeftOutReason::Ignored)
                 };
                 if let Some(reason) = reason {
                     listing.left_out.push(Entry::left_out(format!("{shown}/"), reason, None));
@@ -252,7 +256,7 @@ impl Walker<'_> {
                         let detail = detail.to_owned();
                         listing.left_out.push(Entry::left_out(
                             format!("{shown}/"),
-                            Reason::Unreadable,
+                            LeftOutReason::Unreadable,
                             detail,
                         ));
                     }
@@ -263,16 +267,16 @@ impl Walker<'_> {
                     continue;
                 }
                 if self.excluded.is_file_excluded(&candidate, &shown, &text) {
-                    listing.left_out.push(Entry::left_out(shown, Reason::Excluded, None));
+                    listing.left_out.push(Entry::left_out(shown, LeftOutReason::Excluded, None));
                 } else if is_ignored(false) {
-                    listing.left_out.push(Entry::left_out(shown, Reason::Ignored, None));
+                    listing.left_out.push(Entry::left_out(shown, LeftOutReason::Ignored, None));
                 } else if is_outside() {
                     listing.left_out.push(outside_entry(shown));
                 } else {
                     let linked = kind.is_symlink() || directory.trail.is_some();
                     if linked && self.leads_to_ignored(&entry.path()) {
                         let detail = "a link leads to an ignored file".to_owned();
-                        listing.left_out.push(Entry::left_out(shown, Reason::Ignored, detail));
+                        listing.left_out.push(Entry::left_out(shown, LeftOutReason::Ignored, detail));
                         continue;
                     }
                     // The displayed form of a name that is not UTF-8 cannot be opened.
@@ -308,7 +312,7 @@ impl Walker<'_> {
     /// The entry of an unreadable ignore file.
     fn unread_entry(&self, (path, why): crate::ignored::UnreadIgnoreFile) -> Entry {
         let shown = path.strip_prefix(self.base).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-        Entry::left_out(shown, Reason::Unreadable, format!("its rules are not applied: {why}"))
+        Entry::left_out(shown, LeftOutReason::Unreadable, format!("its rules are not applied: {why}"))
     }
 
     fn leads_to_ignored(&self, path: &Path) -> bool {
@@ -331,7 +335,7 @@ impl Walker<'_> {
             && !self.excluded.is_file_excluded(&candidate, shown, name)
         {
             let detail = format!("a broken link: {}", system_cause(error));
-            listing.left_out.push(Entry::left_out(shown, Reason::Unreadable, detail));
+            listing.left_out.push(Entry::left_out(shown, LeftOutReason::Unreadable, detail));
         }
     }
 }
@@ -348,7 +352,7 @@ pub(crate) fn leads_outside(path: &Path, within: &Path) -> bool {
 
 /// The entry of a link that leads out of the base directory.
 pub(crate) fn outside_entry(path: String) -> Entry {
-    Entry::left_out(path, Reason::Outside, "a link that leads out of the base directory".to_owned())
+    Entry::left_out(path, LeftOutReason::Outside, "a link that leads out of the base directory".to_owned())
 }
 
 /// The entries of a directory, by name in byte order.

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
-use crate::{Code, place::Place};
+use crate::{Code, Hint, Reason, place::Place};
 
 /// The result of the engine's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -18,13 +18,14 @@ pub struct Error(Box<Inner>);
 #[derive(Clone)]
 struct Inner {
     code: Code,
+    reason: Option<Reason>,
     message: String,
     details: Map<String, Value>,
     place: Option<Place>,
     /// The includes, imports and calls around the place, innermost first.
     chain: Vec<Place>,
     near: Vec<String>,
-    hint: Option<String>,
+    hint: Option<Hint>,
     source: Option<std::sync::Arc<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -34,6 +35,7 @@ impl Error {
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             code,
+            reason: None,
             message: message.into(),
             details: Map::new(),
             place: None,
@@ -44,10 +46,17 @@ impl Error {
         }))
     }
 
-    /// A definition error with its `reason`.
+    /// A definition error with its reason.
     #[must_use]
-    pub fn definition(reason: &str, message: impl Into<String>) -> Self {
-        Self::new(Code::Definition, message).with("reason", reason)
+    pub fn definition(reason: Reason, message: impl Into<String>) -> Self {
+        Self::new(Code::Definition, message).with_reason(reason)
+    }
+
+    /// The same error with its reason, which the details name too.
+    #[must_use]
+    pub fn with_reason(mut self, reason: Reason) -> Self {
+        self.0.reason = Some(reason);
+        self.with("reason", reason.as_str())
     }
 
     /// The same error in other words.
@@ -93,7 +102,7 @@ impl Error {
     pub fn map_texts(mut self, change: impl Fn(&str) -> String) -> Self {
         let inner = &mut *self.0;
         inner.message = change(&inner.message);
-        inner.hint = inner.hint.as_deref().map(&change);
+        inner.hint = inner.hint.take().map(|hint| hint.map_texts(&change));
         inner.source = None;
         for value in inner.details.values_mut() {
             change_texts(value, &change);
@@ -125,9 +134,9 @@ impl Error {
         self
     }
 
-    /// The same error with advice.
+    /// The same error with a suggested next step.
     #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn with_hint(mut self, hint: impl Into<Hint>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
@@ -145,22 +154,16 @@ impl Error {
         self.0.code
     }
 
-    /// The HTTP status of an answer with this error: a definition that does not parse is the caller's.
+    /// The HTTP status of a response with this error: that of the reason, else that of the code.
     #[must_use]
     pub fn http_status(&self) -> u16 {
-        match self.0.code {
-            Code::Definition if self.reason() == Some("syntax") => 400,
-            code => code.spec().http,
-        }
+        self.0.reason.and_then(|reason| reason.http_status(self.0.code)).unwrap_or(self.0.code.spec().http)
     }
 
-    /// The exit code of a command that ends with this error: wrong settings are the user's, as wrong flags are.
+    /// The exit code of a command that ends with this error: that of the reason, else that of the code.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
-        match self.0.code {
-            Code::Definition if self.reason() == Some("settings") => 2,
-            code => code.spec().exit,
-        }
+        self.0.reason.and_then(|reason| reason.exit_code(self.0.code)).unwrap_or(self.0.code.spec().exit)
     }
 
     /// The sentence.
@@ -175,10 +178,10 @@ impl Error {
         &self.0.details
     }
 
-    /// The reason within the code, such as `unresolved` of a conflict.
+    /// The reason within the code, such as [`Reason::Unresolved`] of a conflict.
     #[must_use]
-    pub fn reason(&self) -> Option<&str> {
-        self.0.details.get("reason").and_then(Value::as_str)
+    pub fn reason(&self) -> Option<Reason> {
+        self.0.reason
     }
 
     /// Where in a source text it went wrong.
@@ -199,10 +202,10 @@ impl Error {
         &self.0.near
     }
 
-    /// What to do next.
+    /// The suggested next step.
     #[must_use]
-    pub fn hint(&self) -> Option<&str> {
-        self.0.hint.as_deref()
+    pub fn hint(&self) -> Option<&Hint> {
+        self.0.hint.as_ref()
     }
 }
 
@@ -233,7 +236,7 @@ impl fmt::Debug for Error {
             debug.field("near", &self.0.near);
         }
         if let Some(hint) = &self.0.hint {
-            debug.field("hint", hint);
+            debug.field("hint", &hint.to_string());
         }
         debug.finish()
     }
@@ -250,15 +253,15 @@ impl From<hinagata_value::Error> for Error {
     fn from(error: hinagata_value::Error) -> Self {
         use hinagata_value::ErrorKind as Kind;
         let (code, reason) = match error.kind() {
-            Kind::Syntax => (Code::RenderSyntax, "syntax"),
-            Kind::Undefined => (Code::RenderUndefined, "undefined"),
-            Kind::NotFound => (Code::RenderTemplateNotFound, "template_not_found"),
-            Kind::Security => (Code::RenderSecurity, "security"),
+            Kind::Syntax => (Code::RenderSyntax, Reason::Syntax),
+            Kind::Undefined => (Code::RenderUndefined, Reason::Undefined),
+            Kind::NotFound => (Code::RenderTemplateNotFound, Reason::TemplateNotFound),
+            Kind::Security => (Code::RenderSecurity, Reason::Security),
             // Endless recursion is a runtime error as in Jinja2, and names its limit: the limit decides.
-            Kind::Runtime if error.limit().is_some() => (Code::RenderLimit, "sandbox_limit"),
-            Kind::Limit => (Code::RenderLimit, "sandbox_limit"),
-            Kind::Deadline | Kind::Cancelled => (Code::Deadline, "deadline"),
-            _ => (Code::RenderRuntime, "runtime"),
+            Kind::Runtime if error.limit().is_some() => (Code::RenderLimit, Reason::SandboxLimit),
+            Kind::Limit => (Code::RenderLimit, Reason::SandboxLimit),
+            Kind::Deadline | Kind::Cancelled => (Code::Deadline, Reason::Deadline),
+            _ => (Code::RenderRuntime, Reason::Runtime),
         };
         let placed = |place: &hinagata_value::Place| Place {
             file: place.template.clone(),
@@ -266,7 +269,8 @@ impl From<hinagata_value::Error> for Error {
             column: place.column,
             excerpt: place.excerpt.clone(),
         };
-        let mut ours = Self::new(code, error.message()).with("reason", error.reason().unwrap_or(reason));
+        let reason = error.reason().and_then(Reason::from_name).unwrap_or(reason);
+        let mut ours = Self::new(code, error.message()).with_reason(reason);
         if let Some(place) = error.place() {
             ours = ours.with("line", place.line).at(placed(place));
         }
@@ -275,7 +279,7 @@ impl From<hinagata_value::Error> for Error {
             ours = ours.with("template", subject);
         }
         ours.0.near = error.near().to_vec();
-        ours.0.hint = error.hint().map(str::to_owned);
+        ours.0.hint = error.hint().map(Hint::from);
         ours.with_source(error)
     }
 }
@@ -286,13 +290,13 @@ mod tests {
 
     #[test]
     fn a_definition_that_does_not_parse_is_the_callers_mistake() {
-        assert_eq!(Error::definition("syntax", "no").http_status(), 400);
-        assert_eq!(Error::definition("extends_cycle", "no").http_status(), 500);
+        assert_eq!(Error::definition(Reason::Syntax, "no").http_status(), 400);
+        assert_eq!(Error::definition(Reason::ExtendsCycle, "no").http_status(), 500);
     }
 
     #[test]
     fn a_template_error_keeps_its_place() {
         let error = Error::from(hinagata_value::Error::syntax("no end"));
-        assert_eq!((error.code(), error.reason()), (Code::RenderSyntax, Some("syntax")));
+        assert_eq!((error.code(), error.reason()), (Code::RenderSyntax, Some(Reason::Syntax)));
     }
 }

@@ -431,7 +431,7 @@ impl<'s> Lexer<'s> {
     fn unbalanced_error(&self, op: Op, span: Span, open: Option<(Op, Span)>) -> Error {
         let found = op.as_str();
         let Some((open, at)) = open else {
-            return self.origin.syntax_error(span, format!("`{found}` closes nothing"));
+            return self.origin.syntax_error(span, format!("unmatched `{found}`"));
         };
         let (open, expected_closer) = (open.as_str(), open.closer().map_or("", Op::as_str));
         let message =

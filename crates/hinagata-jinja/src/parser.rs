@@ -127,7 +127,7 @@ impl Parser<'_> {
         let mut seen = HashSet::new();
         for name in names {
             if !seen.insert(&*name.name) {
-                let message = format!("the {what} `{}` is there twice", name.name);
+                let message = format!("duplicate {what} `{}`", name.name);
                 return self.report_late(Late::Python, name.span, message, None);
             }
         }

@@ -311,7 +311,7 @@ mod tests {
             .headers()
             .expect_err("no key");
         assert_eq!((error.code(), error.reason()), (hinagata::Code::Model, Some(Reason::Key)));
-        assert_eq!(error.hint(), Some("set `GEMINI_API_KEY` or `GOOGLE_API_KEY` in the environment"));
+        assert_eq!(error.hint(), Some(&"set `GEMINI_API_KEY` or `GOOGLE_API_KEY` in the environment".into()));
         for (name, settings) in
             [("ollama", ProviderSettings::default()), ("openai", at("http://127.0.0.1:8000/v1"))]
         {

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytes::Bytes;
-use hinagata::{Code, Error};
+use hinagata::{Code, Error, Reason};
 use serde_json::Value;
 
 use crate::secret::Secret;
@@ -12,7 +12,7 @@ use crate::secret::Secret;
 const MAX_CHARACTERS: usize = 500;
 
 /// The error of a failed call, with its reason.
-pub(crate) fn model_error(reason: &str, message: impl Into<String>) -> Error {
+pub(crate) fn model_error(reason: Reason, message: impl Into<String>) -> Error {
     Error::new(Code::Model, message).with_reason(reason)
 }
 

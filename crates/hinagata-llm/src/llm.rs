@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata::{
-    Rendered, Result, Settings,
+    Reason, Rendered, Result, Settings,
     module::{CompiledPrompt, driver::RequestOptions},
 };
 use hinagata_http::LazyRuntime;
@@ -154,7 +154,7 @@ impl Llm {
 fn record_call<T>(choice: &ChosenModel, started: Instant, result: &Result<T>) {
     let outcome = match result {
         Ok(_) => "ok",
-        Err(error) => error.reason().unwrap_or("failed"),
+        Err(error) => error.reason().map_or("failed", Reason::as_str),
     };
     let provider = choice.provider().to_owned();
     metrics::counter!("hinagata_model_calls_total", "provider" => provider.clone(), "outcome" => outcome.to_owned())

@@ -1,6 +1,6 @@
 //! Trace spans of calls, named as OpenTelemetry names calls of models.
 
-use hinagata::Result;
+use hinagata::{Reason, Result};
 use serde_json::Value;
 use tracing::{
     Span,
@@ -46,7 +46,7 @@ pub(crate) fn record_failure<T>(span: &Span, result: &Result<T>) {
         && !span.is_disabled()
     {
         span.record("otel.status_code", "ERROR");
-        span.record("error.type", error.reason().unwrap_or(error.code().as_str()));
+        span.record("error.type", error.reason().map_or(error.code().as_str(), Reason::as_str));
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use hinagata::{Error, Rendered, Result, media};
 use hinagata_agent::{Profile, Project};
-use hinagata_document::{Fields, Node, Reason};
+use hinagata_document::{Fields, Hint, Node, Reason};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
@@ -217,7 +217,7 @@ fn read_context(number: usize, written: &Value, root: &Path, profile: Profile) -
     let rules = project.context.rules;
     if profile == Profile::Untrusted && !(rules.secrets && rules.ignore_files) {
         return Err(resource_error(number, "an untrusted workspace cannot include secrets or ignored files")
-            .with_hint("review its settings, then run `hina trust`"));
+            .with_hint(Hint::TrustWorkspace));
     }
     if let Some(path) = project.first_path_outside(root) {
         return Err(resource_error(number, &format!("`{path}` is outside the workspace")));

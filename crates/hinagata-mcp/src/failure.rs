@@ -4,6 +4,8 @@ use hinagata::{Code, Error};
 use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Map, Value, json};
 
+use crate::hints::hint_text;
+
 /// Maximum characters of a caller's text in a message.
 const MAX_DISPLAYED: usize = 80;
 
@@ -55,6 +57,10 @@ pub(crate) fn from_engine_error(error: &Error) -> ErrorData {
         if let Some(value) = error.details().get(key) {
             data.insert(key.to_owned(), value.clone());
         }
+    }
+    // Only the caller's own mistakes have a next step for the caller.
+    if let Some(hint) = error.hint().filter(|_| code.spec().rpc == ErrorCode::INVALID_PARAMS.0) {
+        data.insert("hint".to_owned(), redact_paths(&hint_text(hint)).into());
     }
     ErrorData::new(ErrorCode(code.spec().rpc), redact_paths(&message), Some(Value::Object(data)))
 }

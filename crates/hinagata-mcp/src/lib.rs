@@ -10,6 +10,7 @@ mod backend;
 mod complete;
 mod declared_resource;
 mod failure;
+mod hints;
 mod input;
 mod malformed;
 mod messages;

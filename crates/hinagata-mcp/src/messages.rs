@@ -7,7 +7,7 @@ use rmcp::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{failure::redact_paths, prompt::PublicPrompt};
+use crate::{failure::redact_paths, hints::hint_text, prompt::PublicPrompt};
 
 /// Maximum bytes of all contents of a result.
 const MAX_RESULT_BYTES: usize = 32 << 20;
@@ -21,8 +21,8 @@ pub(crate) const WARNINGS_KEY: &str = "hinagata/warnings";
 /// Warnings as `_meta` of a result, or `None` without warnings.
 pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> {
     let to_public_json = |warning: &Warning| {
-        let mut json = warning.to_json();
-        for key in ["message", "file"] {
+        let mut json = warning.to_json_with(hint_text);
+        for key in ["message", "file", "hint"] {
             if let Some(Value::String(text)) = json.get_mut(key) {
                 *text = redact_paths(text);
             }

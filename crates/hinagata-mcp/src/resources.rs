@@ -5,8 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata::{Code, Error, Result, Settings, media, source::Directory};
-use hinagata_agent::{Profile, context_error};
+use hinagata::{Code, Error, Hint, Result, Settings, media, source::Directory};
+use hinagata_agent::{Profile, context_error, left_out_reason};
 use hinagata_context::{Guard, Packer};
 use rmcp::model::{Resource, ResourceContents};
 use serde_json::{Map, Value};
@@ -125,8 +125,8 @@ impl Resources {
             return Ok(());
         };
         Err(Error::new(Code::Approval, format!("`{name}` is withheld: {detail}"))
-            .with_reason(reason.as_str())
-            .with_hint("review the settings of this workspace, then run `hina trust`"))
+            .with_reason(left_out_reason(reason))
+            .with_hint(Hint::TrustWorkspace))
     }
 }
 

@@ -41,7 +41,7 @@ impl Mcp {
     pub async fn serve_stdio(&self) -> Result<()> {
         let failed = |error: &dyn Display| {
             Error::new(Code::Store, format!("cannot serve the client: {error}"))
-                .with_hint("`hina mcp` is meant to be started by an editor or an agent")
+                .with_hint("an MCP client, such as an editor or an agent, is meant to start this program")
         };
         let (read, write) = stdio_pipes();
         let running = match self.open_session().serve(LineTransport::new(read, write)).await {

@@ -28,7 +28,7 @@ use hinagata_catalog::{
     Approvals, Catalog, PackId,
     pack::{Pack, PackState},
 };
-use hinagata_document::{Code, Digest, Error, Result};
+use hinagata_document::{Code, Digest, Error, Hint, Result};
 use hinagata_workspace::StateDir;
 
 pub use install::{InstallOptions, InstalledPack, ReplacedPack};
@@ -130,8 +130,8 @@ impl Packs {
         self.catalog.pack(&PackId::new(name)).ok_or_else(|| {
             let near = hinagata_value::near_names(name, self.catalog.packs().map(PackId::as_str));
             let hint = match near.as_slice() {
-                [] => "`hina pack list` shows the packs there are".to_owned(),
-                names => format!("did you mean `{}`?", names.join("` or `")),
+                [] => Hint::ListPacks,
+                names => Hint::Advice(format!("did you mean `{}`?", names.join("` or `"))),
             };
             Error::new(Code::NotFound, format!("pack `{name}` not found"))
                 .with("pack_id", name)

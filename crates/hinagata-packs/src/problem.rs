@@ -1,6 +1,6 @@
 //! Problems of packs, as doors print them.
 
-use hinagata_document::{Diagnostic, Error, Severity};
+use hinagata_document::{Diagnostic, Error, Hint, Severity};
 use serde::Serialize;
 
 /// A problem of a pack, as doors print it.
@@ -21,7 +21,7 @@ pub struct Problem {
     /// The column in characters, from 1.
     pub column: Option<u32>,
     /// The next step.
-    pub hint: Option<String>,
+    pub hint: Option<Hint>,
 }
 
 impl Problem {
@@ -35,7 +35,7 @@ impl Problem {
             file: place.map(|place| place.file.clone()),
             line: place.map(|place| place.line),
             column: place.map(|place| place.column).filter(|column| *column > 0),
-            hint: error.hint().map(str::to_owned),
+            hint: error.hint().cloned(),
         }
     }
 }

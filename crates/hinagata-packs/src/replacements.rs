@@ -6,7 +6,7 @@ use hinagata_catalog::{
     Catalog, PackId, PromptId, not_approved,
     pack::{Decisions, Pack},
 };
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Hint, Result};
 use hinagata_workspace::layout::{PACKS, PROMPTS};
 use serde::Serialize;
 
@@ -146,7 +146,7 @@ impl Packs {
             .with("pack_id", pack)
             .with("prompt_id", wanted.as_str())
             .with_near(near)
-            .with_hint(format!("`hina pack show {pack}` lists what it proposes")));
+            .with_hint(Hint::ShowPack { pack: pack.to_string() }));
         };
         let own = PromptId::new(own)?;
         Ok((found, wanted, own))
@@ -229,7 +229,7 @@ fn tool_key(tool: &str) -> String {
 fn missing_replacement_error(pack: &PackId, own: &str) -> Error {
     Error::new(Code::NotFound, format!("the pack `{pack}` proposes `{own}`, but does not contain it"))
         .with("pack_id", pack.as_str())
-        .with_hint(format!("decline it: `hina pack show {pack}` lists what it has"))
+        .with_hint(Hint::from("decline the replacement").then(Hint::ShowPack { pack: pack.to_string() }))
 }
 
 fn is_declined(decisions: &Decisions, version: &str, prompt: &str) -> bool {

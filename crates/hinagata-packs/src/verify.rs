@@ -4,7 +4,7 @@ use hinagata_catalog::{
     Approval, PackId,
     pack::{Changes, Pack, PackState, Record, Refused},
 };
-use hinagata_document::{Digest, Result};
+use hinagata_document::{Digest, Reason, Result};
 use hinagata_workspace::Directory;
 use serde::Serialize;
 use similar::TextDiff;
@@ -135,8 +135,8 @@ fn read_text(directory: &Directory, path: &str) -> Result<String, &'static str> 
         Ok(Some(file)) => Ok(file.text.to_string()),
         Ok(None) => Err("it cannot be read"),
         Err(error) => Err(match error.reason() {
-            Some("encoding") => "it is not a text file",
-            Some("size") => "it is too large to show",
+            Some(Reason::Encoding) => "it is not a text file",
+            Some(Reason::Size) => "it is too large to show",
             _ => "it cannot be read",
         }),
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use hinagata::{Code, Error, Place, Reason, ports::HookJob};
+use hinagata::{Code, Error, Hint, Place, Reason, ports::HookJob};
 use serde_json::{Value, json};
 
 use crate::message::{PythonException, TraceFrame};
@@ -23,7 +23,7 @@ pub(crate) enum Failure {
     /// The call exceeded a limit of the engine.
     Limit { what: &'static str, message: String },
     /// Python cannot run on this machine.
-    Unavailable { reason: &'static str, message: String, hint: Option<String> },
+    Unavailable { reason: Reason, message: String, hint: Option<Hint> },
 }
 
 /// How a process ended.
@@ -36,12 +36,12 @@ pub(crate) enum ProcessExit {
 }
 
 impl Failure {
-    pub(crate) fn unavailable(reason: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn unavailable(reason: Reason, message: impl Into<String>) -> Self {
         Self::Unavailable { reason, message: message.into(), hint: None }
     }
 
     /// Adds a hint.
-    pub(crate) fn with_hint(self, text: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(self, text: impl Into<Hint>) -> Self {
         match self {
             Self::Unavailable { reason, message, .. } => {
                 Self::Unavailable { reason, message, hint: Some(text.into()) }
@@ -86,7 +86,7 @@ impl Failure {
     }
 }
 
-fn unavailable(reason: &str, message: String, hint: Option<String>) -> Error {
+fn unavailable(reason: Reason, message: String, hint: Option<Hint>) -> Error {
     let error = Error::new(Code::Hook, message).with_reason(reason);
     match hint {
         Some(hint) => error.with_hint(hint),
@@ -122,7 +122,7 @@ fn no_worker(stage: &str, waited: Duration) -> Error {
     Error::new(Code::HookTimeout, message)
         .with_reason(Reason::Busy)
         .with("waited", waited)
-        .with_hint("try again later, or raise `hooks.workers`; `hina explain` shows which hooks are slow")
+        .with_hint(Hint::from("try again later, or raise `hooks.workers`").then(Hint::ExplainRender))
 }
 
 fn died(stage: &str, exit: ProcessExit) -> Error {
@@ -212,26 +212,22 @@ fn first_column(source: &str, line: u32) -> u32 {
 }
 
 /// Hints for common mistakes in hooks.
-fn hint(job: &HookJob<'_>, raised: &PythonException) -> Option<String> {
+fn hint(job: &HookJob<'_>, raised: &PythonException) -> Option<Hint> {
     let allowed = |name: &str| job.permissions.contains(&name);
     let known = ["read_file", "http_request", "llm_call", "session_state"];
     match raised.exception.as_str() {
         "KeyError" => {
             let name = raised.message.trim_matches('\'');
             (known.contains(&name) && !allowed(name))
-                .then(|| format!("declare `{name}` in PERMISSIONS to add it to the context"))
+                .then(|| format!("declare `{name}` in PERMISSIONS to add it to the context").into())
         }
         "FileNotFoundError" | "PermissionError"
             if !allowed("read_file") && raised.message.contains(&*job.workspace.to_string_lossy()) =>
         {
-            Some(
-                "the prompt does not declare `read_file`, so it cannot read files of the workspace"
-                    .to_owned(),
-            )
+            Some("the prompt does not declare `read_file`, so it cannot read files of the workspace".into())
         }
         "PermissionError" | "BlockingIOError" if job.withheld.contains(&"subprocess") => Some(
-            "programs are not available in an untrusted workspace; review its prompts, then run `hina trust`"
-                .to_owned(),
+            Hint::from("programs are not available in an untrusted workspace").then(Hint::TrustWorkspace),
         ),
         "PermissionError" | "BlockingIOError" => {
             let missing: Vec<&str> =
@@ -239,10 +235,10 @@ fn hint(job: &HookJob<'_>, raised: &PythonException) -> Option<String> {
             if missing.is_empty() {
                 Some(
                     "a hook can read the workspace and its own directory; it cannot write files or open connections"
-                        .to_owned(),
+                        .into(),
                 )
             } else {
-                Some(format!("the prompt does not declare `{}`", missing.join("` and `")))
+                Some(format!("the prompt does not declare `{}`", missing.join("` and `")).into())
             }
         }
         _ => None,

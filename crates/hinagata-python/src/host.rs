@@ -91,7 +91,7 @@ impl<'a> HookHost<'a> {
 fn exception(error: &Error) -> &'static str {
     let problem = error.details().get("problem").and_then(Value::as_str);
     match (error.code(), error.reason()) {
-        (Code::Validation, Some("file")) => match problem.unwrap_or_default() {
+        (Code::Validation, Some(Reason::File)) => match problem.unwrap_or_default() {
             "outside" | "unreadable" => "PermissionError",
             "directory" => "IsADirectoryError",
             "encoding" => "UnicodeDecodeError",
@@ -99,12 +99,12 @@ fn exception(error: &Error) -> &'static str {
             "no_file" => "OSError",
             _ => "FileNotFoundError",
         },
-        (_, Some("outside" | "forbidden")) => "PermissionError",
+        (_, Some(Reason::Outside | Reason::Forbidden)) => "PermissionError",
         (Code::Approval, _) => "PermissionError",
-        (Code::NotFound, Some("file")) => "FileNotFoundError",
+        (Code::NotFound, Some(Reason::File)) => "FileNotFoundError",
         (Code::Validation, _) => "ValueError",
         (Code::Deadline, _) => "TimeoutError",
-        (Code::Tool, Some("connection")) => "ConnectionError",
+        (Code::Tool, Some(Reason::Connection)) => "ConnectionError",
         _ => "RuntimeError",
     }
 }

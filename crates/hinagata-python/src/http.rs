@@ -64,11 +64,11 @@ fn response_json(response: HttpResponse) -> Value {
 
 fn request_error(error: &HttpError) -> Error {
     let (code, reason, more) = match error {
-        HttpError::Forbidden(_) => (Code::Tool, "forbidden", "; see `hooks.allowed_hosts`"),
-        HttpError::Invalid(_) => (Code::Validation, "arguments", ""),
-        HttpError::Timeout(_) => (Code::Deadline, "timeout", ""),
-        HttpError::Connection(_) => (Code::Tool, "connection", ""),
-        HttpError::TooLarge(_) => (Code::Validation, "size", ""),
+        HttpError::Forbidden(_) => (Code::Tool, Reason::Forbidden, "; see `hooks.allowed_hosts`"),
+        HttpError::Invalid(_) => (Code::Validation, Reason::Arguments, ""),
+        HttpError::Timeout(_) => (Code::Deadline, Reason::Timeout, ""),
+        HttpError::Connection(_) => (Code::Tool, Reason::Connection, ""),
+        HttpError::TooLarge(_) => (Code::Validation, Reason::Size, ""),
     };
     Error::new(code, format!("{error}{more}")).with_reason(reason)
 }

@@ -1,5 +1,6 @@
 //! Finds the Python interpreter and the paths that it needs to start.
 
+use hinagata::Reason;
 use std::{
     env,
     ffi::OsStr,
@@ -184,7 +185,7 @@ mod tests {
             Err(Failure::Unavailable { reason, hint, .. }) => (reason, hint.is_some()),
             other => panic!("{other:?}"),
         };
-        assert_eq!(reason("/no/such/python"), ("unavailable", true));
-        assert_eq!(reason("/bin/true"), ("python", false));
+        assert_eq!(reason("/no/such/python"), (Reason::Unavailable, true));
+        assert_eq!(reason("/bin/true"), (Reason::Python, false));
     }
 }

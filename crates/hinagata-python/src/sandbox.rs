@@ -1,5 +1,6 @@
 //! The sandbox mechanisms that confine Python, and how strong they are together.
 
+use hinagata::{Hint, Reason};
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
@@ -111,7 +112,8 @@ impl SandboxReport {
     pub(crate) fn to_failure(&self) -> Failure {
         let message = format!("this system cannot confine Python ({})", self.missing.join("; "));
         Failure::unavailable(Reason::Sandbox, message).with_hint(
-            "run `hina doctor` for details; `hooks.sandbox = \"best-effort\"` runs Python with the available mechanisms",
+            Hint::DiagnoseWorkspace
+                .then("`hooks.sandbox = \"best-effort\"` runs Python with the available mechanisms"),
         )
     }
 }

@@ -435,13 +435,13 @@ mod tests {
         let body = |body: &str| format!("import os, time\ndef pre_render(variables, context):\n    {body}\n");
         let reason = |text: &str, time| {
             let error = run(SandboxMode::Off, &body(text), time).expect_err("does not answer");
-            (error.code(), error.reason().unwrap_or_default().to_owned())
+            (error.code(), error.reason())
         };
-        assert_eq!(reason("os._exit(3)", LONG), (Code::Hook, "died".to_owned()));
-        assert_eq!(reason("os.abort()", LONG), (Code::Hook, "died".to_owned()));
+        assert_eq!(reason("os._exit(3)", LONG), (Code::Hook, Some(Reason::Died)));
+        assert_eq!(reason("os.abort()", LONG), (Code::Hook, Some(Reason::Died)));
         assert_eq!(
             reason("time.sleep(600)", Duration::from_millis(700)),
-            (Code::HookTimeout, "timeout".to_owned())
+            (Code::HookTimeout, Some(Reason::Timeout))
         );
         assert_eq!(
             run(SandboxMode::Off, &body("1 / 0"), LONG).expect_err("raises").details()["exception"],

@@ -12,6 +12,7 @@ mod docs;
 mod events;
 mod fields;
 mod gate;
+mod hints;
 pub mod legacy_config;
 mod listen;
 mod mcp;

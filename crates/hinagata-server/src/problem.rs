@@ -11,6 +11,8 @@ use hyper::{
 };
 use serde_json::{Map, Value, json};
 
+use crate::hints::hint_text;
+
 use crate::body::{Body, Response};
 
 /// Why a request failed. Boxed, so that results stay small.
@@ -175,7 +177,7 @@ impl From<&Error> for Problem {
             problem.0.members.insert("near".to_owned(), error.near().into());
         }
         if let Some(hint) = error.hint() {
-            problem.0.members.insert("hint".to_owned(), hint.into());
+            problem.0.members.insert("hint".to_owned(), hint_text(hint).into());
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             problem.0.retry_after = Some(1);

@@ -11,7 +11,7 @@ use std::{
 #[cfg(feature = "watch")]
 use hinagata::watch::Watcher;
 use hinagata::{
-    Code, Error, Result,
+    Code, Error, Hint, Result,
     ports::{PortFuture, Store, StoreListener},
     source::{Directory, Refused},
     store::{Freshness, StoreChange, StoreHealth, StoreSnapshot},
@@ -270,5 +270,7 @@ fn open_database(path: &Path) -> Result<Database> {
 fn store_error(done: &str, path: &Path, error: &dyn std::fmt::Display) -> Error {
     Error::new(Code::Store, format!("the store `{STORE_DIRECTORY}/{STORE_FILE}` cannot be {done}: {error}"))
         .with("path", path.display().to_string())
-        .with_hint("check the permissions and free space of its directory; `hina store export` on a copy recovers its documents")
+        .with_hint(
+            Hint::from("check the permissions and free space of its directory").then(Hint::ExportStore),
+        )
 }

@@ -19,10 +19,10 @@ pub(crate) enum SchemaSide {
 }
 
 impl SchemaSide {
-    const fn reason(self) -> &'static str {
+    const fn reason(self) -> Reason {
         match self {
-            Self::Arguments => "arguments",
-            Self::Answer => "answer",
+            Self::Arguments => Reason::Arguments,
+            Self::Answer => Reason::Answer,
         }
     }
 
@@ -99,7 +99,7 @@ mod tests {
         let check = SchemaCheck::new(Some(&json!({"type": 5})));
         assert_eq!(
             check.check_value(SchemaSide::Answer, &json!(1)).expect_err("cannot be used").reason(),
-            Some("schema")
+            Some(Reason::Schema)
         );
     }
 
@@ -108,7 +108,7 @@ mod tests {
         let check = SchemaCheck::new(Some(&json!({"$ref": "http://127.0.0.1:9/schema.json"})));
         assert_eq!(
             check.check_value(SchemaSide::Answer, &json!(1)).expect_err("cannot be used").reason(),
-            Some("schema")
+            Some(Reason::Schema)
         );
     }
 }

@@ -1,12 +1,12 @@
 //! Errors of tool calls, with the code `tool`.
 
-use hinagata::{Code, Error};
+use hinagata::{Code, Error, Reason};
 
 /// Maximum characters of foreign text in an error.
 const MAX_DISPLAYED: usize = 200;
 
 /// An error with a reason.
-pub(crate) fn tool_error(reason: &str, message: impl Into<String>) -> Error {
+pub(crate) fn tool_error(reason: Reason, message: impl Into<String>) -> Error {
     Error::new(Code::Tool, message).with_reason(reason)
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn request_error(error: reqwest::Error) -> Error {
     if let Some(own) = own_error(&error) {
         return own;
     }
-    let reason = if error.is_connect() { "connect" } else { "request" };
+    let reason = if error.is_connect() { Reason::Connect } else { Reason::Request };
     // The URL may contain arguments.
     tool_error(reason, format!("the request failed: {}", with_causes(&error.without_url())))
 }

@@ -147,7 +147,10 @@ mod tests {
         assert_eq!(of(Some("m"), "//evil.test/x").expect("is one"), "https://m.test/api/evil.test/x");
         assert!(of(Some("m"), "a/%2e%2e/%2e%2e/x").is_err(), "leads out");
         let error = resolve_url(&ToolSettings::default(), Some("m"), "/x").expect_err("has no base");
-        assert!(error.hint().is_some_and(|hint| hint.contains("tools.modules.m.base_url")), "{error:?}");
+        assert!(
+            error.hint().is_some_and(|hint| hint.to_string().contains("tools.modules.m.base_url")),
+            "{error:?}"
+        );
     }
 
     #[test]

@@ -200,7 +200,7 @@ impl Inner {
         let result = self.checked_call(entry, arguments).await;
         let outcome = match &result {
             Ok(_) => "ok",
-            Err(error) => error.reason().unwrap_or("failed"),
+            Err(error) => error.reason().map_or("failed", Reason::as_str),
         };
         let labels = [("tool", id.clone()), ("outcome", outcome.to_owned())];
         metrics::counter!("hinagata_tool_calls_total", &labels).increment(1);

@@ -61,7 +61,7 @@ pub struct Position {
 pub enum Usage {
     /// The template needs its value.
     Value,
-    /// It may be missing: it has a `default`, or stands before an `or`.
+    /// It may be missing: it has a `default`, or is the left side of an `or`.
     Default,
     /// The template only asks whether it is defined or true: in `if`, `not`, `is defined`.
     Condition,
@@ -183,7 +183,7 @@ impl Analysis {
     /// where only the run decides, none where it is not data of this template.
     ///
     /// # Errors
-    /// When the budget is used up.
+    /// The budget is used up.
     pub fn paths_seen_by(
         &self,
         used: &TemplateUse,

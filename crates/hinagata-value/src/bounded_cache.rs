@@ -12,7 +12,7 @@ use std::{
 
 use hashbrown::HashMap;
 
-/// The entries that were used last. The entry that was used longest ago goes first.
+/// A cache that drops the least recently used entry first.
 ///
 /// A hit takes a read lock and notes the time. Only an insertion into a full cache looks for the oldest entry,
 /// so that nothing has to be kept in order.
@@ -35,7 +35,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         Self { capacity: capacity.max(1), clock: AtomicU64::new(0), entries: RwLock::default() }
     }
 
-    /// The value under `key`, which counts as used now.
+    /// The value of `key`, which is marked as used.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -46,7 +46,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         Some(entry.value.clone())
     }
 
-    /// Keeps `value` under `key`, in place of what was there.
+    /// Stores `value` under `key`, and replaces an older value.
     pub fn insert(&self, key: K, value: V) {
         let used = AtomicU64::new(self.next_use());
         let mut entries = self.write();
@@ -54,9 +54,9 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         entries.insert(key, Entry { value, used });
     }
 
-    /// The value under `key`, which counts as used now; `make` makes it where there is none.
+    /// The value of `key`, which is marked as used. `make` creates a missing one.
     ///
-    /// `make` runs under the lock: it has to be quick.
+    /// `make` runs under the lock, so it must be fast.
     pub fn get_or_insert_with(&self, key: &K, make: impl FnOnce() -> V) -> V {
         if let Some(value) = self.get(key) {
             return value;
@@ -70,7 +70,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         entry.value.clone()
     }
 
-    /// Removes the entry under `key`, if `test` holds for its value.
+    /// Removes the entry of `key` if `test` returns true for its value.
     pub fn remove_if(&self, key: &K, test: impl FnOnce(&V) -> bool) {
         let mut entries = self.write();
         if entries.get(key).is_some_and(|entry| test(&entry.value)) {
@@ -78,7 +78,7 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         }
     }
 
-    /// Removes the oldest entry where one more under `key` would be too many.
+    /// Removes the oldest entry if the cache is full and does not contain `key`.
     fn make_room(&self, entries: &mut HashMap<K, Entry<V>>, key: &K) {
         if entries.len() < self.capacity || entries.contains_key(key) {
             return;
@@ -91,13 +91,13 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
 }
 
 impl<K, V> BoundedCache<K, V> {
-    /// How many entries it has.
+    /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.read().len()
     }
 
-    /// Whether it has no entry.
+    /// Whether the cache is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -112,7 +112,7 @@ impl<K, V> BoundedCache<K, V> {
         self.clock.fetch_add(1, Ordering::Relaxed)
     }
 
-    // A poisoned lock holds a complete map all the same: nothing panics between two changes of it.
+    // The map of a poisoned lock is complete: nothing panics in the middle of a change.
 
     fn read(&self) -> RwLockReadGuard<'_, HashMap<K, Entry<V>>> {
         self.entries.read().unwrap_or_else(PoisonError::into_inner)

@@ -1,4 +1,4 @@
-//! What a run has used, and the errors when that is too much.
+//! The budget of a run, and the errors when it is used up.
 //!
 //! One countdown is on the hot path: [`Budget::charge_steps`] subtracts and compares; the total, the
 //! cancellation flag and the clock are looked at when a chunk of it is used up. Bytes are charged
@@ -30,7 +30,7 @@ pub struct Cancel(Arc<CancelState>);
 #[derive(Debug, Default)]
 struct CancelState {
     cancelled: AtomicBool,
-    /// Who waits for something else meanwhile and wants to hear of it.
+    /// Tasks that are woken when the run is stopped.
     wakers: Mutex<Vec<Waker>>,
 }
 
@@ -38,7 +38,7 @@ impl Cancel {
     /// Asks the run to stop; it ends with [`ErrorKind::Cancelled`] within a few thousand steps, and whoever waits in
     /// [`Cancel::poll_cancelled`] is woken.
     pub fn cancel(&self) {
-        // Set under the lock: whoever is about to wait sees it, or is woken.
+        // Set under the lock, so that a task that is about to wait either sees it or is woken.
         let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
         self.0.cancelled.store(true, Ordering::Relaxed);
         let woken = std::mem::take(&mut *wakers);
@@ -46,13 +46,13 @@ impl Cancel {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether the run was asked to stop.
+    /// Whether the run should stop.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.0.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Ready once the run was asked to stop; until then the task is woken when that happens.
+    /// Ready when the run should stop. Until then, the task is registered to be woken.
     pub fn poll_cancelled(&self, cx: &Context<'_>) -> Poll<()> {
         let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
         if self.is_cancelled() {
@@ -65,12 +65,12 @@ impl Cancel {
     }
 }
 
-/// Stops a run when it is dropped: when nobody waits for the run any more.
+/// Stops a run on drop, because nobody waits for its result any more.
 #[derive(Debug)]
 pub struct CancelOnDrop(Cancel);
 
 impl CancelOnDrop {
-    /// Guards the runs that watch `cancel`.
+    /// Creates a guard for the runs that watch `cancel`.
     #[must_use]
     pub fn new(cancel: Cancel) -> Self {
         Self(cancel)
@@ -102,12 +102,12 @@ pub struct Budget {
     limits: Limits,
     cancel: Option<Cancel>,
     started: Option<Instant>,
-    /// Not to be moved to another thread: the stack base would be wrong there.
+    /// Prevents moving to another thread, where the stack base would be wrong.
     thread: PhantomData<Rc<()>>,
 }
 
 impl Budget {
-    /// A full budget. Reads the clock only if there is a deadline.
+    /// Creates an unused budget. It reads the clock only if there is a deadline.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let chunk = CHUNK.min(i64::try_from(limits.steps).unwrap_or(CHUNK));
@@ -126,14 +126,14 @@ impl Budget {
         }
     }
 
-    /// The same budget, watching `cancel`.
+    /// Stops the run when `cancel` is triggered.
     #[must_use]
     pub fn with_cancel(mut self, cancel: Cancel) -> Self {
         self.cancel = Some(cancel);
         self
     }
 
-    /// The same budget, of which `steps` and `time` are used already: by runs before that share its limits.
+    /// Subtracts the `steps` and `time` of earlier runs that share the limits.
     #[must_use]
     pub fn with_spent(mut self, steps: u64, time: Duration) -> Self {
         let left = self.limits.steps.saturating_sub(steps);
@@ -144,7 +144,7 @@ impl Budget {
         self
     }
 
-    /// The limits this budget started from.
+    /// The limits of this budget.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -153,10 +153,10 @@ impl Budget {
     /// Charges `n` steps.
     ///
     /// # Errors
-    /// When the steps are used up, the deadline passed or the run was cancelled.
+    /// The steps are used up, the deadline has passed, or the run was cancelled.
     #[inline(always)]
     pub fn charge_steps(&self, n: u64) -> Result<()> {
-        // A step count of 2^63 is more than any budget holds: the cast keeps it negative enough.
+        // A count of 2^63 steps exceeds every budget, so the result of the cast is negative enough.
         let left = self.chunk.get().wrapping_sub(n.min(i64::MAX as u64) as i64);
         self.chunk.set(left);
         if left < 0 { self.refill() } else { Ok(()) }
@@ -165,7 +165,7 @@ impl Budget {
     /// Charges the steps for an operation that produces `bytes` bytes.
     ///
     /// # Errors
-    /// As [`Budget::charge_steps`].
+    /// Those of [`Budget::charge_steps`].
     #[inline(always)]
     pub fn step_bytes(&self, bytes: usize) -> Result<()> {
         self.charge_steps(1 + (bytes as u64 >> 6))
@@ -175,7 +175,7 @@ impl Budget {
     /// [`Budget::charge_steps`].
     #[inline]
     pub fn owe_steps(&self, n: u64) {
-        // Every error of a step comes again at the next one.
+        // The next step returns the same error again.
         let _ = self.charge_steps(n);
     }
 
@@ -208,10 +208,10 @@ impl Budget {
         self.check_outside()
     }
 
-    /// Looks at the clock and the cancellation flag now.
+    /// Checks the clock and the cancellation flag now.
     ///
     /// # Errors
-    /// When the deadline passed or the run was cancelled.
+    /// The deadline has passed, or the run was cancelled.
     pub fn check_outside(&self) -> Result<()> {
         if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
             return Err(Error::new(ErrorKind::Cancelled, "the render was cancelled"));
@@ -227,7 +227,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Time since it was made, and what was used before; nothing where there is no deadline.
+    /// Time since its creation and of earlier runs. Zero without a deadline.
     #[must_use]
     pub fn time_used(&self) -> Duration {
         self.started.map_or(Duration::ZERO, |started| started.elapsed())
@@ -242,7 +242,7 @@ impl Budget {
     /// Charges `n` bytes of memory that is about to be allocated.
     ///
     /// # Errors
-    /// When more bytes would be alive than the limit allows. Nothing is charged then.
+    /// More bytes would be in use than the limit allows. Nothing is charged.
     #[inline]
     pub fn charge_bytes(&self, n: usize) -> Result<()> {
         match self.bytes.get().checked_add(n) {
@@ -262,7 +262,7 @@ impl Budget {
         }
     }
 
-    /// Charges `n` bytes that were allocated already: they count even where they are over the limit.
+    /// Charges `n` bytes that are already allocated, even if they exceed the limit.
     pub(crate) fn charge_allocated(&self, n: usize) -> Result<()> {
         let result = self.charge_bytes(n);
         if result.is_err() {
@@ -285,7 +285,7 @@ impl Budget {
         .with_hint("keep less in variables, or raise the limit `bytes`")
     }
 
-    /// The error when the machine does not give the `n` bytes that the limit would allow.
+    /// The error if the machine has no memory for `n` bytes that the limit would allow.
     #[cold]
     #[inline(never)]
     pub(crate) fn out_of_memory(&self, n: usize) -> Error {
@@ -293,32 +293,32 @@ impl Budget {
             .with_hint("keep less in variables; the limit `bytes` is more than there is")
     }
 
-    /// Gives back `n` bytes that were charged.
+    /// Releases `n` charged bytes.
     #[inline]
     pub fn release_bytes(&self, n: usize) {
         debug_assert!(n <= self.bytes.get(), "released more than was charged");
         self.bytes.set(self.bytes.get().saturating_sub(n));
     }
 
-    /// Bytes alive now.
+    /// Bytes in use now.
     #[must_use]
     pub fn bytes_alive(&self) -> usize {
         self.bytes.get()
     }
 
-    /// The most bytes that were alive at once.
+    /// Maximum of the bytes in use.
     #[must_use]
     pub fn bytes_peak(&self) -> usize {
         self.peak.get()
     }
 
-    /// Checks that there is stack left to go one level down in anything that recurses.
+    /// Checks that there is enough stack for one more level of recursion.
     ///
     /// Nesting is bounded where a source is parsed, so running needs no count of its own for it;
     /// calls multiply it, and that product is bounded here by the stack that is really used.
     ///
     /// # Errors
-    /// When the run has used more stack than [`Limits::stack`].
+    /// The run has used more stack than [`Limits::stack`].
     #[inline]
     pub fn check_stack(&self) -> Result<()> {
         if stack_address().abs_diff(self.stack_base) > self.limits.stack {
@@ -337,10 +337,10 @@ impl Budget {
         .with_hint("call less deeply, or nest less inside what is called")
     }
 
-    /// Goes one nesting level down while parsing or compiling; the guard goes up again.
+    /// Enters a nesting level while parsing or compiling. Dropping the guard leaves it.
     ///
     /// # Errors
-    /// When expressions and blocks are nested deeper than [`Limits::nesting`], or the stack is used up.
+    /// Expressions and blocks are nested deeper than [`Limits::nesting`], or the stack is used up.
     #[inline]
     pub fn enter_level(&self) -> Result<Level<'_>> {
         let level = self.levels.get() + 1;
@@ -355,10 +355,10 @@ impl Budget {
         Ok(Level(&self.levels))
     }
 
-    /// Enters a call, a macro, a block or an include; the guard leaves it.
+    /// Enters a call, a macro, a block or an include. Dropping the guard leaves it.
     ///
     /// # Errors
-    /// When calls are deeper than [`Limits::calls`], or the stack is used up.
+    /// Calls are deeper than [`Limits::calls`], or the stack is used up.
     #[inline]
     pub fn enter_call(&self) -> Result<Level<'_>> {
         let level = self.calls.get() + 1;
@@ -374,7 +374,7 @@ impl Budget {
         Ok(Level(&self.calls))
     }
 
-    /// Calls and includes that are open now.
+    /// The current depth of calls and includes.
     #[must_use]
     pub fn call_depth(&self) -> u32 {
         self.calls.get()
@@ -384,7 +384,7 @@ impl Budget {
     /// charges its steps. To be called before the memory is asked for.
     ///
     /// # Errors
-    /// When `bytes` is over the limit, or the steps are used up.
+    /// `bytes` exceeds the limit, or the steps are used up.
     pub fn check_fill(&self, bytes: usize) -> Result<()> {
         if bytes > self.limits.fill {
             return Err(Error::limit_reached(
@@ -395,10 +395,10 @@ impl Budget {
         self.step_bytes(bytes)
     }
 
-    /// Refuses a `range` of more than [`Limits::range_items`] items.
+    /// Checks that a `range` has at most [`Limits::range_items`] items.
     ///
     /// # Errors
-    /// When `items` is over the limit.
+    /// `items` exceeds the limit.
     pub fn check_range(&self, items: u64) -> Result<()> {
         if items > self.limits.range_items {
             return Err(Error::limit_reached(
@@ -410,7 +410,7 @@ impl Budget {
     }
 }
 
-/// One level of depth; dropping it goes up again.
+/// One level of depth. Dropping it leaves the level.
 #[derive(Debug)]
 pub struct Level<'b>(&'b Cell<u32>);
 

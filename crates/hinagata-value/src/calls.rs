@@ -29,7 +29,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CallId(pub u32);
 
-/// What a function asks the outside for.
+/// The request of a function to another program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Request {
     /// The function.
@@ -46,15 +46,15 @@ pub struct Request {
 pub struct Call {
     /// Its number.
     pub id: CallId,
-    /// What was asked.
+    /// The request.
     pub request: Request,
-    /// Where it was started first.
+    /// The site of the first start.
     pub site: Site,
     result: OnceCell<Result<Json, String>>,
 }
 
 impl Call {
-    /// The result, once it arrived.
+    /// The result, if it has arrived.
     #[must_use]
     pub fn result(&self) -> Option<Result<&Json, &str>> {
         self.result.get().map(|result| result.as_ref().map_err(String::as_str))
@@ -65,23 +65,23 @@ impl Call {
 #[derive(Debug, Default)]
 pub struct Calls {
     calls: Keep<Call>,
-    /// Made with the first call: most renders make none.
+    /// Allocated with the first call, because most renders make none.
     index: OnceCell<Box<Index>>,
-    /// Calls before this one were handed out to be made.
+    /// The number of calls that were already returned to the caller.
     handed_out: Cell<usize>,
     passes: Cell<u32>,
 }
 
-/// How calls are found again.
+/// The indexes that find a call again.
 #[derive(Debug, Default)]
 struct Index {
-    /// The call that is not pure and that a site makes when it is reached for the nth time.
+    /// The impure call of the nth time that a site is reached.
     by_site: RefCell<HashMap<(Site, u32), CallId>>,
     /// Pure calls by function and arguments.
     shared: RefCell<HashMap<(String, String), CallId>>,
-    /// How often each site was reached in this pass for a call that is not pure.
+    /// How often this pass reached each site of an impure call.
     reached: RefCell<HashMap<Site, u32>>,
-    /// About the bytes that the arguments of all calls take.
+    /// Approximate bytes of the arguments of all calls.
     bytes: Cell<usize>,
 }
 
@@ -96,7 +96,7 @@ pub enum Pass<'c, T> {
 }
 
 impl Calls {
-    /// No calls yet; allocates nothing.
+    /// Creates an empty list without allocating.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -105,7 +105,7 @@ impl Calls {
     /// Starts a pass over the template.
     ///
     /// # Errors
-    /// When the render took all the passes that `limits` gives it.
+    /// The render has made as many passes as `limits` allows.
     pub fn begin_pass(&self, limits: &Limits) -> Result<()> {
         if self.passes.get() >= limits.passes {
             return Err(Error::limit_reached(
@@ -121,7 +121,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Tells from the result of a pass whether the render is complete.
+    /// Returns whether the render is complete after a pass with this result.
     ///
     /// # Errors
     /// The failure of the pass. A pass that failed for another reason than waiting does not wait for
@@ -170,7 +170,7 @@ impl Calls {
         self.index.get_or_init(Box::default)
     }
 
-    /// The one call with these arguments.
+    /// The call with these arguments.
     fn start_shared(&self, site: Site, request: Request, limits: &Limits) -> Result<CallId> {
         let shared = &self.index().shared;
         let key = (request.function.clone(), document_text(&request.arguments));
@@ -182,7 +182,7 @@ impl Calls {
         Ok(id)
     }
 
-    /// The call that this site makes now that it is reached once more.
+    /// The call of this site for the current visit.
     fn start_here(&self, site: Site, request: Request, limits: &Limits) -> Result<CallId> {
         let by_site = &self.index().by_site;
         let key = (site, self.count(site));
@@ -221,7 +221,7 @@ impl Calls {
         Ok(id)
     }
 
-    /// Records the result of a call; a second result of the same call is ignored.
+    /// Records the result of a call. A second result of the same call is ignored.
     pub fn resolve_call(&self, id: CallId, result: Result<Json, String>) {
         if let Some(call) = self.calls.get(id.0 as usize) {
             call.result.get_or_init(|| result);
@@ -241,7 +241,7 @@ impl Calls {
 }
 
 impl Error {
-    /// What a pass ends with when it needs a result that has not arrived yet.
+    /// The error of a pass that needs a result that has not arrived yet.
     #[cold]
     #[must_use]
     pub fn suspended() -> Self {

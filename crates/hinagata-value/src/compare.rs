@@ -1,4 +1,4 @@
-//! Comparing values of any depth, without recursion.
+//! Compares values of any depth, without recursion.
 
 use std::cmp::Ordering;
 
@@ -49,7 +49,7 @@ pub fn order_values<'a>(
 ) -> Result<Ordering> {
     let mut open: Vec<Pair<'_, 'a>> = Vec::new();
     let mut pair = (a.clone(), b.clone());
-    // The first pair that is not equal decides, and what lies before it was found equal on the way.
+    // The first pair that is not equal decides. All pairs before it are equal.
     loop {
         heap.budget().charge_steps(1)?;
         let (a, b) = &pair;
@@ -75,7 +75,7 @@ pub fn order_values<'a>(
     }
 }
 
-/// The order of two numbers, exact also between integers and floats; `None` with a NaN.
+/// The order of two numbers, exact between integers and floats too. `None` for a NaN.
 #[must_use]
 pub fn order_numbers(a: Number, b: Number) -> Option<Ordering> {
     match (a, b) {
@@ -104,7 +104,7 @@ fn order_int_float(int: i128, float: f64) -> Option<Ordering> {
 enum Compared {
     Equal,
     Different,
-    /// Two containers of one kind and size: their contents decide.
+    /// Two containers of the same kind and size, whose contents decide.
     Inside,
 }
 
@@ -163,7 +163,7 @@ fn open_pair<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<Compar
     })
 }
 
-/// Numbers and truth values as numbers.
+/// Numbers and booleans as numbers.
 fn as_number(value: &Value<'_>) -> Option<Number> {
     value.as_number().or_else(|| value.as_bool().map(|flag| Number::Int(i128::from(flag))))
 }
@@ -210,15 +210,15 @@ impl<'h, 'a> Pair<'h, 'a> {
     }
 }
 
-/// Sorts entries by their keys, which must all be text or all be numbers; a NaN comes last.
+/// Sorts entries by their keys, which must all be strings or all be numbers. A NaN is last.
 ///
 /// # Errors
-/// When keys of different types meet, or the steps are used up.
+/// The keys have different types, or the steps are used up.
 pub(crate) fn sort_by_key<'a>(budget: &Budget, entries: &mut [(Value<'a>, Value<'a>)]) -> Result<()> {
     budget.charge_steps(entries.len() as u64 * u64::from(entries.len().max(1).ilog2() + 1))?;
     let texts = entries.iter().filter(|(key, _)| key.as_str().is_some()).count();
     let numbers = entries.iter().filter(|(key, _)| as_number(key).is_some()).count();
-    // Asked for beforehand: a sort must not meet a pair that has no order.
+    // Checked in advance, because a sort needs an order for every pair.
     if entries.len() > 1 && texts < entries.len() && numbers < entries.len() {
         return Err(Error::runtime("keys of different types cannot be sorted"));
     }

@@ -1,4 +1,4 @@
-//! JSON documents: what crosses threads or leaves the render, measured and bounded.
+//! JSON documents, which cross threads or leave the render, with bounded size.
 
 use std::fmt::Write;
 
@@ -39,7 +39,7 @@ pub fn has_long_number(document: &Json) -> bool {
     false
 }
 
-/// A document of its own with everything in `value`: for what crosses threads or leaves the render.
+/// Copies `value` to a document, which can cross threads or leave the render.
 ///
 /// Integers beyond 64 bits become floats, as JSON readers make them. While it is built its size is
 /// charged; it belongs to the caller then.
@@ -94,7 +94,7 @@ pub fn to_json<'a>(heap: &Heap<'a>, value: &Value<'a>) -> Result<Json> {
     Ok(result)
 }
 
-/// A key as the string it is in a document.
+/// A key as a string in a document.
 fn key_name<'a>(heap: &Heap<'a>, key: &Value<'a>) -> Result<String> {
     if let Some(key) = key.as_str() {
         heap.budget().step_bytes(key.len())?;
@@ -146,7 +146,7 @@ const fn map_bytes(len: usize) -> usize {
     if len == 0 { 0 } else { len.saturating_mul(entry).saturating_add(4 * size_of::<u64>()) }
 }
 
-/// About the bytes that a document takes, without recursion.
+/// The approximate size of a document in bytes, computed without recursion.
 pub(crate) fn document_bytes(document: &Json) -> usize {
     let mut bytes = size_of::<Json>();
     let mut work = vec![document];
@@ -167,7 +167,7 @@ pub(crate) fn document_bytes(document: &Json) -> usize {
     bytes
 }
 
-/// A document as text, without recursion; equal texts are equal documents.
+/// A document as text, written without recursion. Equal texts mean equal documents.
 pub(crate) fn document_text(document: &Json) -> String {
     enum Work<'j> {
         Value(&'j Json),
@@ -180,7 +180,7 @@ pub(crate) fn document_text(document: &Json) -> String {
         match next {
             Work::Text(piece) => text.push_str(piece),
             Work::Key(key) => {
-                // Debug escapes quotes and backslashes: no key can look like two.
+                // `Debug` escapes quotes and backslashes, so that no key can look like two.
                 let _ = write!(text, "{key:?}:");
             }
             Work::Value(Json::Array(items)) => {

@@ -1,4 +1,4 @@
-//! Bytes as text and back: hexadecimal digits and percent signs.
+//! Hexadecimal and percent encoding.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ pub fn encode_hex(bytes: impl IntoIterator<Item = u8>) -> String {
     text
 }
 
-/// The bytes that hexadecimal digits stand for; `None` for anything else than pairs of them.
+/// Decodes hexadecimal digits. `None` for any other text or an odd number of digits.
 #[must_use]
 pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
@@ -24,7 +24,7 @@ pub fn decode_hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(|pair| Some(hex_digit(pair[0])? << 4 | hex_digit(pair[1])?)).collect()
 }
 
-/// The text as part of an address: everything but unreserved characters with percent signs.
+/// Percent-encodes a text for a URL: all characters except unreserved ones.
 #[must_use]
 pub fn encode_percent(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -51,7 +51,7 @@ pub fn decode_percent_strict(text: &str) -> Option<String> {
     if after.all(has_digits) { String::from_utf8(decode_percent(text)).ok() } else { None }
 }
 
-/// The bytes of a text with its percent signs resolved. A percent sign without two digits stays as it is.
+/// Percent-decodes a text. A percent sign without two digits is kept.
 #[must_use]
 pub fn decode_percent(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();

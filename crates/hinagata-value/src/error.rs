@@ -1,4 +1,4 @@
-//! What can go wrong while a template is compiled or run.
+//! Errors of compiling and running templates.
 //!
 //! An [`Error`] is one pointer wide, so that `Result<Value, Error>` stays as small as a value. It
 //! knows what failed, where, and which names would have been right; the edges (command line,
@@ -16,24 +16,24 @@ pub enum ErrorKind {
     Undefined,
     /// A template that does not exist.
     NotFound,
-    /// Refused by the sandbox.
+    /// The sandbox rejected an operation.
     Security,
     /// Any other failure of a run: a wrong type, a failing function, a division by zero.
     Runtime,
-    /// A limit was reached; which one says [`Error::limit`].
+    /// A limit was reached; see [`Error::limit`].
     Limit,
     /// The deadline passed.
     Deadline,
-    /// The caller asked the run to stop.
+    /// The caller stopped the run.
     Cancelled,
-    /// A pass needs the result of a call that is still under way; see [`crate::Calls`].
+    /// A pass needs the result of a pending call; see [`crate::Calls`].
     ///
     /// Not a failure: the driver of the render waits for the calls and runs the template again.
     Suspended,
 }
 
 impl ErrorKind {
-    /// The word for this kind, as the test vectors and the doors spell it.
+    /// The name of this kind in test vectors and at the doors.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -55,19 +55,19 @@ impl ErrorKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitKind {
-    /// Operations, and bytes and items produced.
+    /// Operations, and produced bytes and items.
     Steps,
-    /// Bytes alive in produced values and captures.
+    /// Bytes of produced values and captures.
     Bytes,
     /// Size of the output.
     Output,
-    /// Calls and includes inside each other.
+    /// Nested calls and includes.
     Calls,
-    /// Expressions and blocks inside each other.
+    /// Nested expressions and blocks.
     Nesting,
-    /// Containers inside each other when a value is printed, compared or written as JSON.
+    /// Nested containers of a value that is printed, compared or written as JSON.
     ValueDepth,
-    /// Stack that a run may use, whatever used it.
+    /// Bytes of stack of a run.
     Stack,
     /// Items of one `range`.
     RangeItems,
@@ -81,12 +81,12 @@ pub enum LimitKind {
     Templates,
     /// Passes that one render may take to wait for calls.
     Passes,
-    /// Calls to the outside.
+    /// Calls to other programs.
     Requests,
 }
 
 impl LimitKind {
-    /// The name of the limit, as settings spell it.
+    /// The name of the limit in settings.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -108,18 +108,18 @@ impl LimitKind {
     }
 }
 
-/// A place in a template: what an error, a segment of the output or a call points at.
+/// A place in a template, which an error, a segment of the output or a call refers to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The name of the template.
     pub template: String,
     /// The line, from 1.
     pub line: u32,
-    /// The column in characters, from 1; 0 when only the line is known.
+    /// The column in characters, from 1. 0 if only the line is known.
     pub column: u32,
-    /// The bytes of the source that the place covers, when known.
+    /// The bytes of the source that the place covers, if known.
     pub span: Option<(u32, u32)>,
-    /// The source line itself, for the excerpt.
+    /// The text of the source line.
     pub excerpt: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a template could not be compiled or run.
+/// The error of compiling or running a template.
 ///
 /// `Display` gives the sentence of the failure without its place. [`Error::place`] is the innermost
 /// place, [`Error::chain`] the includes, imports and calls that led there, outermost last.
@@ -149,7 +149,7 @@ struct Inner {
     settled: bool,
     /// The name that the error is about.
     subject: Option<String>,
-    /// A word for what exactly went wrong, where the kind alone does not say it.
+    /// The reason, if the kind alone is not specific enough.
     reason: Option<&'static str>,
     chain: Vec<Place>,
     near: Vec<String>,
@@ -158,7 +158,7 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind` with its sentence: lower case, no period, no place.
+    /// An error of `kind` with a message in lower case, without a full stop and without a place.
     #[cold]
     #[inline(never)]
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
@@ -177,13 +177,13 @@ impl Error {
         }))
     }
 
-    /// A template that cannot be compiled.
+    /// An error for a template that cannot be compiled.
     #[cold]
     pub fn syntax(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Syntax, message)
     }
 
-    /// A failure of a run that has no kind of its own.
+    /// An error of a run without a more specific kind.
     #[cold]
     pub fn runtime(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Runtime, message)
@@ -195,13 +195,13 @@ impl Error {
         Self::new(ErrorKind::Undefined, message)
     }
 
-    /// Something the sandbox refuses.
+    /// An error for an operation that the sandbox rejects.
     #[cold]
     pub fn security(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Security, message)
     }
 
-    /// A limit that was reached.
+    /// An error for a reached limit.
     #[cold]
     pub fn limit_reached(limit: LimitKind, message: impl Into<String>) -> Self {
         let mut error = Self::new(ErrorKind::Limit, message);
@@ -209,14 +209,14 @@ impl Error {
         error
     }
 
-    /// The same error as one of another kind; the limit it names stays.
+    /// Changes the kind. The limit is kept.
     #[must_use]
     pub fn with_kind(mut self, kind: ErrorKind) -> Self {
         self.0.kind = kind;
         self
     }
 
-    /// The same error at `place`, unless it already has one: the innermost place wins.
+    /// Sets the place, unless the error already has one: the innermost place wins.
     #[must_use]
     pub fn with_place(mut self, place: impl FnOnce() -> Place) -> Self {
         if self.0.place.is_none() {
@@ -225,7 +225,7 @@ impl Error {
         self
     }
 
-    /// The same error with its final place, made from the one it has so far.
+    /// Sets the final place, computed from the current one.
     ///
     /// An expression knows the exact column, the statement around it which line is reported: the
     /// first settling counts, later ones change nothing.
@@ -244,7 +244,7 @@ impl Error {
         self.0.settled
     }
 
-    /// The same error with the name that it is about, for finding near ones.
+    /// Sets the name that the error is about, to find similar ones.
     #[must_use]
     pub fn with_subject(mut self, subject: impl Into<String>) -> Self {
         self.0.subject = Some(subject.into());
@@ -257,41 +257,41 @@ impl Error {
         self.0.subject.as_deref()
     }
 
-    /// The same error with a word for what exactly went wrong, such as `unknown_filter`, to tell errors apart.
+    /// Sets the reason, such as `unknown_filter`, which distinguishes errors of one kind.
     #[must_use]
     pub fn with_reason(mut self, reason: &'static str) -> Self {
         self.0.reason = Some(reason);
         self
     }
 
-    /// The word for what exactly went wrong, where the kind alone does not say it.
+    /// The reason, if the kind alone is not specific enough.
     #[must_use]
     pub fn reason(&self) -> Option<&'static str> {
         self.0.reason
     }
 
-    /// The same error with one more step of the way to it (an include, an import, a call).
+    /// Adds an outer step to the chain: an include, an import or a call.
     #[must_use]
     pub fn with_chain_step(mut self, place: Place) -> Self {
         self.0.chain.push(place);
         self
     }
 
-    /// The same error with names that the author may have meant.
+    /// Sets similar names.
     #[must_use]
     pub fn with_near(mut self, near: Vec<String>) -> Self {
         self.0.near = near;
         self
     }
 
-    /// The same error with advice on what to do next.
+    /// Sets a hint on what to do next.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
     }
 
-    /// The same error with the error that caused it.
+    /// Sets the cause.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
@@ -304,19 +304,19 @@ impl Error {
         self.0.kind
     }
 
-    /// The limit that was reached, when the kind is [`ErrorKind::Limit`].
+    /// The reached limit, if the kind is [`ErrorKind::Limit`].
     #[must_use]
     pub fn limit(&self) -> Option<LimitKind> {
         self.0.limit
     }
 
-    /// The sentence alone.
+    /// The message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The innermost place, when known.
+    /// The innermost place, if known.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         self.0.place.as_ref()
@@ -328,13 +328,13 @@ impl Error {
         &self.0.chain
     }
 
-    /// Known names close to the one that was not found.
+    /// Known names similar to the one that was not found.
     #[must_use]
     pub fn near(&self) -> &[String] {
         &self.0.near
     }
 
-    /// Advice on what to do next.
+    /// The hint on what to do next.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()

@@ -9,7 +9,7 @@ pub trait Function: Send + Sync {
     /// The name it is registered under.
     fn name(&self) -> &str;
 
-    /// Its parameters, checked before it is called. `None` takes whatever comes.
+    /// Its parameters, which are checked before the call. `None` accepts any arguments.
     fn signature(&self) -> Option<&Signature> {
         None
     }
@@ -17,7 +17,7 @@ pub trait Function: Send + Sync {
     /// Calls it.
     ///
     /// # Errors
-    /// Its own failure; the engine adds the place.
+    /// The error of the function. The engine adds the place.
     fn call<'a>(&self, host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<'a>>;
 }
 
@@ -32,18 +32,18 @@ impl fmt::Debug for dyn Function {
 pub struct Signature {
     /// The parameters in order.
     pub parameters: Vec<Type>,
-    /// The type of the rest, when it takes any number of further arguments.
+    /// The type of further arguments, if it accepts any number of them.
     pub rest: Option<Type>,
     /// What it returns.
     pub result: Type,
-    /// Whether it can fail; only the printed type of a Go function shows it.
+    /// Whether it can fail. Only visible in the printed type of a Go function.
     pub fails: bool,
 }
 
 /// A type of a parameter or result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Type {
-    /// Any value, nothing included.
+    /// Any value, including null.
     #[default]
     Any,
     /// Text.
@@ -52,7 +52,7 @@ pub enum Type {
     Int,
     /// A floating-point number.
     Float,
-    /// A truth value.
+    /// A boolean.
     Bool,
     /// A list of any values.
     List,
@@ -63,20 +63,20 @@ pub enum Type {
 /// The arguments of one call.
 #[derive(Clone, Copy, Debug)]
 pub struct Arguments<'r, 'a> {
-    /// Those given by place.
+    /// The positional arguments.
     pub positional: &'r [Value<'a>],
-    /// Those given by name, in the order they were written.
+    /// The named arguments, in the order of the call.
     pub named: &'r [(&'r str, Value<'a>)],
 }
 
 impl<'r, 'a> Arguments<'r, 'a> {
-    /// Arguments given by place alone.
+    /// Positional arguments only.
     #[must_use]
     pub fn from_positional(positional: &'r [Value<'a>]) -> Self {
         Self { positional, named: &[] }
     }
 
-    /// The argument at `index` or called `name`, by place first.
+    /// The argument at `index`, or else the one called `name`.
     #[must_use]
     pub fn get(&self, index: usize, name: &str) -> Option<&'r Value<'a>> {
         self.positional
@@ -85,18 +85,18 @@ impl<'r, 'a> Arguments<'r, 'a> {
     }
 }
 
-/// What a running function can use of the render.
+/// The parts of a render that a running function can use.
 #[derive(Clone, Copy)]
 pub struct Host<'r, 'a> {
-    /// Makes values, and reads them.
+    /// Creates and reads values.
     pub heap: &'r Heap<'a>,
     /// The functions of this render.
     pub functions: &'a Functions,
     /// The calls of this render.
     pub calls: &'a Calls,
-    /// Where the template calls.
+    /// The site of the call in the template.
     pub site: Site,
-    /// Whether every argument is written in the template as a literal, so that no data is in them.
+    /// Whether every argument is a literal, so that none contains data.
     pub literal: bool,
 }
 
@@ -107,10 +107,10 @@ impl<'a> Host<'_, 'a> {
         self.heap.budget()
     }
 
-    /// Starts a call to the outside; its result comes now or in a later pass.
+    /// Starts a call to another program. Its result is available now or in a later pass.
     ///
     /// # Errors
-    /// When the call failed, or the render made more calls than [`crate::Limits::requests`].
+    /// The call failed, or the render made more calls than [`crate::Limits::requests`].
     pub fn start_call(&self, request: Request) -> Result<Value<'a>> {
         self.calls.start_call(self.site, request, self.budget().limits())
     }
@@ -139,19 +139,19 @@ impl Functions {
         Self(BTreeMap::new())
     }
 
-    /// No functions, for as long as anybody likes.
+    /// No functions, with a static lifetime.
     #[must_use]
     pub fn empty() -> &'static Self {
         static NONE: Functions = Functions::new();
         &NONE
     }
 
-    /// Adds a function under its name, in the place of an older one.
+    /// Adds a function under its name, and replaces an older one.
     pub fn insert(&mut self, function: impl Function + 'static) {
         self.insert_shared(Arc::new(function));
     }
 
-    /// As [`Functions::insert`], for a function that others hold too.
+    /// Like [`Functions::insert`], for a shared function.
     pub fn insert_shared(&mut self, function: Arc<dyn Function>) {
         self.0.insert(function.name().to_owned(), function);
     }
@@ -162,7 +162,7 @@ impl Functions {
         self.0.get(name)
     }
 
-    /// A name that starts with `start`; they are in order, so the first one.
+    /// The first name that starts with `start`.
     #[must_use]
     pub fn first_with(&self, start: &str) -> Option<&str> {
         let bounds = (std::ops::Bound::Included(start), std::ops::Bound::Unbounded);
@@ -175,27 +175,27 @@ impl Functions {
         self.0.keys().map(String::as_str)
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// An object of the host behind a value. What a template can see of it, it says itself.
+/// A host object. It decides what a template can see of it.
 pub trait Object: Any + fmt::Debug {
-    /// The word for its type in messages.
+    /// The name of its type in messages.
     fn type_name(&self) -> &str;
 
-    /// An attribute or entry that templates may see; nothing unless it says so.
+    /// An attribute or entry that templates may see. None by default.
     fn attribute<'a>(&self, _heap: &Heap<'a>, _name: &str) -> Option<Value<'a>> {
         None
     }
 
-    /// Appends what printing it shows.
+    /// Appends its printed form.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     fn print(&self, text: &mut Text<'_>) -> Result<()> {
         text.push_fmt(format_args!("<{}>", self.type_name()))
     }
@@ -205,12 +205,12 @@ pub trait Object: Any + fmt::Debug {
         true
     }
 
-    /// Bytes it owns on the heap beside its own size, charged as long as it lives. Asked once.
+    /// Heap bytes that it owns, which are charged as long as it lives. Called once.
     fn extent(&self) -> usize {
         0
     }
 
-    /// The piece of structure it puts into the output when printed, if it is one.
+    /// The part that it adds to the output when it is printed, if any.
     fn part(&self) -> Option<Arc<crate::Part>> {
         None
     }
@@ -221,7 +221,7 @@ pub trait Object: Any + fmt::Debug {
 pub struct HostObject(Box<dyn Object>, usize);
 
 impl HostObject {
-    /// Wraps an object; charged are its own size and [`Object::extent`].
+    /// Wraps an object. Its size and [`Object::extent`] are charged.
     pub fn new<O: Object>(object: O) -> Self {
         let extent = size_of::<O>().saturating_add(object.extent());
         Self(Box::new(object), extent)
@@ -247,7 +247,7 @@ impl Extent for HostObject {
     }
 }
 
-/// A function made of a name and a closure.
+/// A function from a name and a closure.
 pub struct Closure<F> {
     name: String,
     signature: Option<Signature>,
@@ -258,12 +258,12 @@ impl<F> Closure<F>
 where
     F: for<'a> Fn(&Host<'_, 'a>, &Arguments<'_, 'a>) -> Result<Value<'a>> + Send + Sync,
 {
-    /// A function that takes whatever comes.
+    /// Creates a function that accepts any arguments.
     pub fn new(name: impl Into<String>, call: F) -> Self {
         Self { name: name.into(), signature: None, call }
     }
 
-    /// A function whose arguments are checked before it is called.
+    /// Creates a function whose arguments are checked before the call.
     pub fn with_signature(name: impl Into<String>, signature: Signature, call: F) -> Self {
         Self { name: name.into(), signature: Some(signature), call }
     }

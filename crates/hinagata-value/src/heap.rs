@@ -1,4 +1,4 @@
-//! Where values are made, changed and read.
+//! Creates, changes and reads values.
 //!
 //! Everything a template produces is made here and charged. Everything it reads goes through the
 //! accessors here, which hide whether a container is the caller's or the template's own: data of the
@@ -26,12 +26,12 @@ use crate::{
 
 /// The values of one run.
 ///
-/// Dropping it frees every value of the run, those included that refer to themselves.
+/// Dropping it frees every value of the run, including those that refer to themselves.
 pub struct Heap<'a> {
     budget: &'a Budget,
-    /// Containers that something was stored into: only these can close a cycle.
+    /// Containers that were modified. Only these can be part of a cycle.
     stored_into: RefCell<Vec<Stored<'a>>>,
-    /// Copies that stand for data of the caller which the template changed.
+    /// Copies that replace data of the caller that the template changed.
     copies: RefCell<HashMap<usize, Value<'a>>>,
     changed: Cell<bool>,
 }
@@ -41,15 +41,15 @@ enum Stored<'a> {
     Map(Weak<Map<'a>>),
 }
 
-/// Bytes of an entry in the list of noted containers.
+/// Bytes of an entry in the list of modified containers.
 const NOTE: usize = size_of::<Stored<'_>>();
 
-/// Bytes that a noted container keeps allocated after its end, because the note still points there.
+/// Bytes of a dropped container that stay allocated, because a weak reference is in the list.
 const KEPT: usize =
     if rc_size::<List<'_>>() > rc_size::<Map<'_>>() { rc_size::<List<'_>>() } else { rc_size::<Map<'_>>() };
 
 impl<'a> Heap<'a> {
-    /// A heap that charges `budget`; allocates nothing.
+    /// Creates a heap that charges `budget`, without allocating.
     #[must_use]
     pub fn new(budget: &'a Budget) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl<'a> Heap<'a> {
     /// A copy of `text` as a value.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn string(&self, text: &str) -> Result<Value<'a>> {
         Ok(Value::Str(self.shared_text(text)?))
     }
@@ -84,7 +84,7 @@ impl<'a> Heap<'a> {
     /// A copy of `text` as a value that is safe to insert without escaping.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn safe(&self, text: &str) -> Result<Value<'a>> {
         Ok(Value::Safe(self.shared_text(text)?))
     }
@@ -98,7 +98,7 @@ impl<'a> Heap<'a> {
     /// A string of bytes: text where they are UTF-8.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn bytes(&self, bytes: &[u8]) -> Result<Value<'a>> {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.string(text),
@@ -113,7 +113,7 @@ impl<'a> Heap<'a> {
     /// An integer of any size up to 128 bits.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     #[inline]
     pub fn int(&self, int: i128) -> Result<Value<'a>> {
         match i64::try_from(int) {
@@ -125,7 +125,7 @@ impl<'a> Heap<'a> {
     /// A number.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn number(&self, number: Number) -> Result<Value<'a>> {
         match number {
             Number::Int(int) => self.int(int),
@@ -133,10 +133,10 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// A range, refused when it is longer than the limit `range_items`.
+    /// A range of at most `range_items` items.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn range(&self, range: Range) -> Result<Value<'a>> {
         self.budget.check_range(range.len())?;
         Ok(Value::Range(Metered::new(self.budget, range)?))
@@ -145,7 +145,7 @@ impl<'a> Heap<'a> {
     /// An object of the host.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn host_object(&self, object: impl Object) -> Result<Value<'a>> {
         Ok(Value::Host(Metered::new(self.budget, HostObject::new(object))?))
     }
@@ -153,7 +153,7 @@ impl<'a> Heap<'a> {
     /// A list that is being built.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn list(&self) -> Result<ListBuilder<'a>> {
         Ok(ListBuilder { list: List::new(self.budget)?, budget: self.budget })
     }
@@ -161,7 +161,7 @@ impl<'a> Heap<'a> {
     /// A list of these items.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn list_of(&self, items: impl IntoIterator<Item = Value<'a>>) -> Result<Value<'a>> {
         let mut list = self.list()?;
         for item in items {
@@ -173,7 +173,7 @@ impl<'a> Heap<'a> {
     /// A tuple of these items.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn tuple_of(&self, items: impl IntoIterator<Item = Value<'a>>) -> Result<Value<'a>> {
         let mut list = self.list()?;
         for item in items {
@@ -185,14 +185,14 @@ impl<'a> Heap<'a> {
     /// A map that is being built.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn map(&self) -> Result<MapBuilder<'a>> {
         Ok(MapBuilder { map: Map::new(self.budget)?, budget: self.budget })
     }
 
     // ---- reading ----
 
-    /// The value that stands for `value` now: itself, or the copy if the template changed it.
+    /// The current version of `value`: itself, or the copy if the template changed it.
     #[inline]
     #[must_use]
     pub fn current_version(&self, value: Value<'a>) -> Value<'a> {
@@ -211,7 +211,7 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// As [`Heap::current_version`], by reference: `slot` holds the copy where there is one.
+    /// Like [`Heap::current_version`], by reference. `slot` stores the copy, if any.
     #[inline]
     fn current_reference<'v>(&self, value: &'v Value<'a>, slot: &'v mut Value<'a>) -> &'v Value<'a> {
         if self.changed.get() && matches!(value, Value::Json(_)) {
@@ -221,7 +221,7 @@ impl<'a> Heap<'a> {
         value
     }
 
-    /// The value of an attribute or entry with a constant name, found by the hint of its site.
+    /// The value of an attribute or entry with a constant name. The hint of the key makes it fast.
     #[inline]
     #[must_use]
     pub fn attribute(&self, value: &Value<'a>, key: &Key) -> Option<Value<'a>> {
@@ -254,7 +254,7 @@ impl<'a> Heap<'a> {
     /// The value under any key of a map.
     ///
     /// # Errors
-    /// When `key` cannot be a key.
+    /// `key` cannot be a key.
     pub fn lookup(&self, value: &Value<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
         match self.current_reference(value, &mut Value::None) {
             Value::Map(map) => Ok(map.get(key)?.map(|value| self.current_version(value))),
@@ -348,7 +348,7 @@ impl<'a> Heap<'a> {
     /// The template's own version of a list or map, made by copying the caller's on first use.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn make_owned(&self, value: &Value<'a>) -> Result<Value<'a>> {
         let value = self.current_version(value.clone());
         let copy = match &value {
@@ -371,14 +371,14 @@ impl<'a> Heap<'a> {
         Ok(copy)
     }
 
-    /// Whether a copy stands for some of the caller's data.
+    /// Whether a copy replaces some of the caller's data.
     #[inline]
     #[must_use]
     pub fn has_copies(&self) -> bool {
         self.changed.get()
     }
 
-    /// Whether anything of the caller's data was changed, or stored into a container.
+    /// Whether some of the caller's data was changed, or stored in a container.
     #[must_use]
     pub fn has_changes(&self) -> bool {
         self.changed.get() || !self.stored_into.borrow().is_empty()
@@ -387,57 +387,57 @@ impl<'a> Heap<'a> {
     /// Appends to a list.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn push(&self, list: &Rc<List<'a>>, value: Value<'a>) -> Result<()> {
         self.insert_item(list, usize::MAX, value)
     }
 
-    /// Inserts into a list before `index`, at the end where it is shorter.
+    /// Inserts into a list before `index`, or at the end of a shorter list.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn insert_item(&self, list: &Rc<List<'a>>, index: usize, value: Value<'a>) -> Result<()> {
-        // Items behind the new one move: charged as the items they are.
+        // The items after the new one move, so each costs a step.
         self.budget.charge_steps(1 + (list.len().saturating_sub(index) as u64 >> 4))?;
         self.note_list(list, &value)?;
         list.insert(index, value)
     }
 
-    /// Replaces an item of a list; `false` when there is none at `index`.
+    /// Replaces an item of a list. Returns false if `index` is out of range.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn set_item(&self, list: &Rc<List<'a>>, index: usize, value: Value<'a>) -> Result<bool> {
         self.budget.charge_steps(1)?;
         self.note_list(list, &value)?;
         Ok(list.set(index, value))
     }
 
-    /// Takes an item out of a list; `None` when there is none at `index`.
+    /// Removes an item from a list. `None` if `index` is out of range.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn remove_item(&self, list: &List<'a>, index: usize) -> Result<Option<Value<'a>>> {
         self.budget.charge_steps(1 + (list.len().saturating_sub(index) as u64 >> 4))?;
         Ok(list.remove(index))
     }
 
-    /// Empties a list.
+    /// Removes all items of a list.
     pub fn clear_list(&self, list: &List<'a>) {
         list.clear();
     }
 
-    /// Lets `change` reorder the items of a list; `change` charges its own steps.
+    /// Lets `change` reorder the items of a list. `change` charges its own steps.
     ///
-    /// To everything else the list is empty meanwhile, and what is put into it then is lost.
+    /// During the change, the list is empty for all other code, and items added to it are lost.
     pub fn reorder_items<R>(&self, list: &List<'a>, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
         list.change_items(change)
     }
 
-    /// Puts an entry into a map or namespace.
+    /// Inserts an entry into a map or namespace.
     ///
     /// # Errors
-    /// When a limit is reached, or `key` cannot be a key.
+    /// A limit is reached, or `key` cannot be a key.
     pub fn insert(&self, map: &Rc<Map<'a>>, key: Value<'a>, value: Value<'a>) -> Result<()> {
         self.budget.charge_steps(1)?;
         if !map.noted.get() && holds_values(&value) {
@@ -447,21 +447,21 @@ impl<'a> Heap<'a> {
         map.insert(key, value)
     }
 
-    /// Takes an entry out of a map.
+    /// Removes an entry from a map.
     ///
     /// # Errors
-    /// When a limit is reached, or `key` cannot be a key.
+    /// A limit is reached, or `key` cannot be a key.
     pub fn remove(&self, map: &Map<'a>, key: &Value<'a>) -> Result<Option<Value<'a>>> {
         self.budget.charge_steps(1)?;
         map.remove(key)
     }
 
-    /// Takes the last entry out of a map.
+    /// Removes the last entry of a map.
     pub fn pop_entry(&self, map: &Map<'a>) -> Option<(Value<'a>, Value<'a>)> {
         map.pop()
     }
 
-    /// Empties a map.
+    /// Removes all entries of a map.
     pub fn clear_map(&self, map: &Map<'a>) {
         map.clear();
     }
@@ -474,11 +474,11 @@ impl<'a> Heap<'a> {
         Ok(())
     }
 
-    /// Remembers a container that may be part of a cycle.
+    /// Records a container that may be part of a cycle.
     fn note(&self, stored: Stored<'a>) -> Result<()> {
         let mut list = self.stored_into.borrow_mut();
         if list.len() == list.capacity() {
-            // Containers that have ended since cannot be part of a cycle any more.
+            // Dropped containers cannot be part of a cycle any more.
             let before = list.len();
             list.retain(Stored::is_alive);
             self.budget.release_bytes((before - list.len()) * KEPT);
@@ -536,7 +536,7 @@ impl std::fmt::Debug for Heap<'_> {
     }
 }
 
-/// A constant key with the place where it was found last.
+/// A constant key with the position where it was found last.
 ///
 /// Objects of one list mostly have their keys in one order, so the same site finds its key at the
 /// same position again and again. The hint is only a guess: a wrong one costs a comparison.
@@ -546,17 +546,17 @@ pub struct Key {
     hint: AtomicU32,
 }
 
-/// Maps up to this size are searched one key after the other, which beats hashing.
+/// Maps up to this size are searched linearly, which is faster than hashing.
 const SCAN: usize = 16;
 
 impl Key {
-    /// A key without a hint yet.
+    /// Creates a key without a hint.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), hint: AtomicU32::new(0) }
     }
 
-    /// Its text.
+    /// Its name.
     #[must_use]
     pub fn name(&self) -> &String {
         &self.name
@@ -607,10 +607,10 @@ pub struct ListBuilder<'a> {
 }
 
 impl<'a> ListBuilder<'a> {
-    /// Makes room for `additional` items: charged now, so that a huge one is refused at once.
+    /// Reserves room for `additional` items. The memory is charged now, so that a huge list fails early.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         self.list.reserve(additional)
     }
@@ -618,20 +618,20 @@ impl<'a> ListBuilder<'a> {
     /// Appends an item and charges one step for it.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     #[inline]
     pub fn push(&mut self, value: Value<'a>) -> Result<()> {
         self.budget.charge_steps(1)?;
         self.list.push(value)
     }
 
-    /// How many items there are so far.
+    /// Number of items so far.
     #[must_use]
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none so far.
+    /// Whether it has no items so far.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
@@ -648,7 +648,7 @@ impl<'a> ListBuilder<'a> {
         Value::List(Rc::new(self.list))
     }
 
-    /// The items as a sequence that can be gone over once.
+    /// The items as a sequence that can be iterated once.
     #[must_use]
     pub fn finish_once(self) -> Value<'a> {
         Value::Once(Rc::new(self.list))
@@ -661,7 +661,7 @@ impl<'a> ListBuilder<'a> {
         Value::View(Rc::new(self.list))
     }
 
-    /// A key and the list of what shares it, as a tuple whose parts have names too.
+    /// A key and the list of its items, as a tuple with named parts.
     #[must_use]
     pub fn finish_group(self) -> Value<'a> {
         self.list.set_kind(ListKind::Group);
@@ -683,10 +683,10 @@ pub struct MapBuilder<'a> {
 }
 
 impl<'a> MapBuilder<'a> {
-    /// Puts an entry in, in the place of an older one or at the end.
+    /// Inserts an entry. It replaces an older one, or is added at the end.
     ///
     /// # Errors
-    /// When a limit is reached, or `key` cannot be a key.
+    /// A limit is reached, or `key` cannot be a key.
     pub fn insert(&mut self, key: Value<'a>, value: Value<'a>) -> Result<()> {
         self.budget.charge_steps(1)?;
         self.map.insert(key, value)
@@ -695,7 +695,7 @@ impl<'a> MapBuilder<'a> {
     /// The value under `key` so far.
     ///
     /// # Errors
-    /// When `key` cannot be a key.
+    /// `key` cannot be a key.
     pub fn get(&self, key: &Value<'a>) -> Result<Option<Value<'a>>> {
         self.map.get(key)
     }
@@ -718,7 +718,7 @@ impl<'a> MapBuilder<'a> {
 pub struct Entries<'h, 'a> {
     heap: &'h Heap<'a>,
     value: Value<'a>,
-    /// The entries of a map of the caller, which has none by number.
+    /// The entries of a map of the caller, which has no access by index.
     borrowed: Option<serde_json::map::Iter<'a>>,
     next: usize,
 }

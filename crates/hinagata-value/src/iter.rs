@@ -1,4 +1,4 @@
-//! Going over the items of a value.
+//! Iterates over the items of a value.
 
 use std::rc::Rc;
 
@@ -13,11 +13,11 @@ pub enum Iter<'a> {
     Borrowed(std::slice::Iter<'a, Json>),
     /// A map of the caller.
     BorrowedKeys(serde_json::map::Keys<'a>),
-    /// A produced list, followed while it changes.
+    /// A produced list, which may change during the iteration.
     List(Rc<List<'a>>, usize),
-    /// What is left of a sequence that can be gone over once; all who go over it share the place.
+    /// The rest of a sequence that can be iterated once. All iterators share the position.
     Once(Rc<List<'a>>),
-    /// The keys of a produced map, followed while it changes.
+    /// The keys of a produced map, which may change during the iteration.
     Keys(Rc<Map<'a>>, usize),
     /// The integers of a range.
     Range(Range, u64),
@@ -66,7 +66,7 @@ impl<'a> Iterator for Iter<'a> {
         }
     }
 
-    /// What is left as of now.
+    /// The number of remaining items, as of now.
     fn size_hint(&self) -> (usize, Option<usize>) {
         let left = match self {
             Self::Borrowed(items) => items.len(),

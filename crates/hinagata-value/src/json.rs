@@ -8,20 +8,20 @@ use crate::{
     walk::{Event, Order, Shape, walk_as},
 };
 
-/// How JSON text looks.
+/// The style of JSON text.
 #[derive(Clone, Debug)]
 pub struct JsonStyle<'s> {
-    /// Between items and entries.
+    /// The separator between items and entries.
     pub item_separator: Cow<'s, str>,
-    /// Between a key and its value.
+    /// The separator between a key and its value.
     pub key_separator: Cow<'s, str>,
-    /// What each level is indented by; on one line when `None`.
+    /// The indentation of each level. `None` writes one line.
     pub indent: Option<Cow<'s, str>>,
     /// Whether keys are sorted.
     pub sort_keys: bool,
-    /// Whether everything beyond printable ASCII is written as `\uXXXX`.
+    /// Whether all characters except printable ASCII are written as `\uXXXX`.
     pub ascii: bool,
-    /// Characters written as `\uXXXX` although JSON does not ask for it, such as `<`.
+    /// Further characters that are written as `\uXXXX`, such as `<`.
     pub escape: &'s [char],
 }
 
@@ -80,7 +80,7 @@ pub fn write_json<'a>(
 }
 
 impl JsonStyle<'_> {
-    /// Goes to a new line, `depth` levels in, where the style has lines.
+    /// Starts a new line, indented by `depth` levels, if the style has lines.
     fn new_line(&self, depth: usize, text: &mut Text<'_>) -> Result<()> {
         let Some(indent) = &self.indent else { return Ok(()) };
         text.push_str("\n")?;
@@ -107,7 +107,7 @@ pub(crate) fn contains_itself() -> Error {
     Error::runtime("a value that contains itself has no JSON form")
 }
 
-/// A range as the list of its integers; `depth` containers are open around it.
+/// Writes a range as the list of its integers, inside `depth` open containers.
 fn write_range(range: Range, depth: usize, style: &JsonStyle<'_>, text: &mut Text<'_>) -> Result<()> {
     text.push_str("[")?;
     for (index, int) in (0..range.len()).map_while(|index| range.get(index)).enumerate() {
@@ -155,7 +155,7 @@ fn write_number(number: Number, text: &mut Text<'_>) -> Result<()> {
     }
 }
 
-/// Keys of other types are written as the strings that JSON libraries make of them.
+/// Writes a key. Keys of other types become strings, as in JSON libraries.
 pub(crate) fn write_key(key: &Value<'_>, style: &JsonStyle<'_>, text: &mut Text<'_>) -> Result<()> {
     if let Some(string) = key.as_str() {
         return write_string(string, style, text);
@@ -175,7 +175,7 @@ fn write_string(string: &str, style: &JsonStyle<'_>, text: &mut Text<'_>) -> Res
     let mut from = 0;
     let escaped = |byte: u8| byte < 0x20 || byte == b'"' || byte == b'\\' || byte >= 0x7f;
     if style.escape.is_empty() && !style.ascii {
-        // The plain case: only control characters, quotes and backslashes are of interest.
+        // The usual case: only control characters, quotes and backslashes need an escape.
         for (at, byte) in string.bytes().enumerate() {
             if byte < 0x20 || byte == b'"' || byte == b'\\' {
                 text.push_str(&string[from..at])?;

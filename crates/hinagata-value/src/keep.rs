@@ -1,4 +1,4 @@
-//! A list that only grows, and whose items stay where they are.
+//! An append-only list with stable references to its items.
 //!
 //! Everything a render borrows lives for one lifetime that starts before the render does. What is
 //! loaded *during* the render (an included template, the result of a call) is pushed here, into a
@@ -15,7 +15,7 @@ const BUCKETS: usize = 28;
 
 /// An append-only list that hands out references while it grows.
 pub struct Keep<T> {
-    /// Made with the first item: most renders load nothing.
+    /// Allocated with the first item, because most renders load nothing.
     buckets: OnceCell<Box<Buckets<T>>>,
     len: Cell<usize>,
 }
@@ -23,7 +23,7 @@ pub struct Keep<T> {
 type Buckets<T> = [OnceCell<Box<[OnceCell<T>]>>; BUCKETS];
 
 impl<T> Keep<T> {
-    /// An empty list; allocates nothing.
+    /// Creates an empty list without allocating.
     #[must_use]
     pub fn new() -> Self {
         Self { buckets: OnceCell::new(), len: Cell::new(0) }
@@ -46,19 +46,19 @@ impl<T> Keep<T> {
         self.buckets.get()?.get(bucket)?.get()?.get(slot)?.get()
     }
 
-    /// How many items there are.
+    /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len.get()
     }
 
-    /// Whether nothing was pushed yet.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The items in the order of pushing, those included that are pushed meanwhile.
+    /// The items in the order of pushing, including those pushed during the iteration.
     pub fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         (0..).map_while(|index| self.get(index))
     }

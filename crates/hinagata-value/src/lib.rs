@@ -1,17 +1,17 @@
-//! Values, budget and output: the ground that both template languages stand on.
+//! Values, budget and output: the base of both template languages.
 //!
 //! | part | what it is for |
 //! |---|---|
-//! | [`Value`] | what a template computes with: borrowed data and constants, produced values |
-//! | [`Heap`] | makes, reads and changes values; frees them all at the end |
+//! | [`Value`] | the values of a template: borrowed data and constants, produced values |
+//! | [`Heap`] | creates, reads and changes values; frees them all at the end |
 //! | [`Budget`], [`Limits`] | what a run may use: steps, bytes, depth, time |
-//! | [`Output`], [`Text`] | what a run writes, with marks for what is not text |
-//! | [`Provenance`] | where each piece of the output came from, when asked |
+//! | [`Output`], [`Text`] | the output of a run, with marks for parts that are not text |
+//! | [`Provenance`] | the origin of each piece of the output, on request |
 //! | [`Function`], [`Object`], [`Calls`] | the host: functions, objects, results that arrive later |
 //! | [`analysis`] | what a template reads, uses and defines, for both languages |
 //! | [`walk_value`], [`is_equal`], [`order_values`], [`write_json`] | printing, comparing and serialising at any depth |
 //!
-//! What holds for all of it, each proved by a file of `tests/`:
+//! The guarantees of this crate, each tested by a file of `tests/`:
 //!
 //! - `depth`: nothing recurses over a value. Dropping has no limit, everything else `value_depth`.
 //! - `accounting`: the bytes of the budget are those of the allocator, exactly or a little more, and
@@ -20,7 +20,7 @@
 //! - `changes`: the caller's data never changes, and its copy takes its place everywhere.
 //! - `calls`: running again with results gives what running once with all of them at hand gives.
 //! - `provenance`: recording origins changes nothing and knows every byte.
-//! - `values`, `maps`, `json`: equality, order_values, keys and texts follow their laws.
+//! - `values`, `maps`, `json`: equality, order, keys and texts follow their laws.
 //!
 //! A result that is still under way ([`Value::Pending`]) is not an answer: what would have to look at
 //! it ends with [`ErrorKind::Suspended`], an error that must not become a value.

@@ -8,21 +8,21 @@ use std::time::Duration;
 /// `stack` the net beneath the depth limits (see [`crate::Budget::check_stack`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Steps: one per operation, and one per 64 bytes or item produced.
+    /// Steps: one per operation, and one per produced item or 64 produced bytes.
     pub steps: u64,
-    /// Bytes alive in produced values and captures.
+    /// Bytes of produced values and captures in use.
     pub bytes: usize,
-    /// Characters of output; `None` leaves the byte budget to bound it.
+    /// Characters of output. With `None`, only the byte budget bounds it.
     pub output: Option<usize>,
-    /// Calls and includes inside each other.
+    /// Nested calls and includes.
     pub calls: u32,
-    /// Expressions and blocks inside each other, in one source.
+    /// Nested expressions and blocks in one source.
     pub nesting: u32,
-    /// Containers inside each other when a value is printed, compared or written as JSON.
+    /// Nested containers of a value that is printed, compared or written as JSON.
     pub value_depth: usize,
-    /// Bytes of stack that a run may use, counted from where its budget was made.
+    /// Bytes of stack that a run may use, counted from the frame that created its budget.
     ///
-    /// The default fits a thread of 2 MiB, the size Rust gives its threads.
+    /// The default fits into a thread of 2 MiB, Rust's default size.
     pub stack: usize,
     /// Items of one `range`.
     pub range_items: u64,
@@ -34,9 +34,9 @@ pub struct Limits {
     pub templates: usize,
     /// Passes that one render may take to wait for calls.
     pub passes: u32,
-    /// Calls to the outside (tools) that one render may make.
+    /// Calls to other programs (tools) that one render may make.
     pub requests: usize,
-    /// Processor-independent guard: time that rendering itself may take, waiting not counted.
+    /// Time that rendering may take, without waiting for calls.
     pub deadline: Option<Duration>,
 }
 

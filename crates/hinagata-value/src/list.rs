@@ -17,20 +17,20 @@ use crate::{
 pub struct List<'a> {
     budget: &'a Budget,
     items: RefCell<Vec<Value<'a>>>,
-    /// Whether the heap knows this list as one that could be part of a cycle.
+    /// Whether the heap has recorded this list as a possible part of a cycle.
     pub(crate) noted: Cell<bool>,
-    /// Items handed out so far, where going over them is possible once only.
+    /// Items returned so far, for a sequence that can be iterated once.
     pub(crate) taken: Cell<usize>,
     kind: Cell<ListKind>,
 }
 
-/// What a produced sequence is beside its items.
+/// The kind of a produced sequence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ListKind {
-    /// Nothing special.
+    /// A plain list or tuple.
     #[default]
     Plain,
-    /// A tuple of a key and the items that share it, whose parts have names too.
+    /// A tuple of a key and its items, with named parts.
     Group,
     /// The keys of a map.
     Keys,
@@ -54,7 +54,7 @@ impl<'a> List<'a> {
         })
     }
 
-    /// What the sequence is beside its items.
+    /// The kind of the sequence.
     #[must_use]
     pub fn kind(&self) -> ListKind {
         self.kind.get()
@@ -64,13 +64,13 @@ impl<'a> List<'a> {
         self.kind.set(kind);
     }
 
-    /// How many items there are.
+    /// Number of items.
     #[must_use]
     pub fn len(&self) -> usize {
         self.items.borrow().len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -82,15 +82,15 @@ impl<'a> List<'a> {
         self.items.borrow().get(index).cloned()
     }
 
-    /// A look at all items at once.
+    /// Passes all items to `look`.
     ///
     /// # Panics
-    /// When `look` runs anything that changes this list. Reading, comparing and printing do not.
+    /// If `look` changes this list. Reading, comparing and printing do not.
     pub fn with_items<R>(&self, look: impl FnOnce(&[Value<'a>]) -> R) -> R {
         look(&self.items.borrow())
     }
 
-    /// Makes room for `additional` more items.
+    /// Reserves room for `additional` more items.
     pub(crate) fn reserve(&self, additional: usize) -> Result<()> {
         let mut items = self.items.borrow_mut();
         let needed = items.len().saturating_add(additional);
@@ -142,7 +142,7 @@ impl<'a> List<'a> {
         result
     }
 
-    /// Puts in `items`, whose room is charged already, and gives the room of the old ones back.
+    /// Replaces the items. The memory of the new ones is charged already, that of the old ones is released.
     fn replace(&self, items: Vec<Value<'a>>) -> Vec<Value<'a>> {
         let old = self.items.replace(items);
         self.budget.release_bytes(old.capacity() * ITEM);
@@ -163,9 +163,9 @@ impl fmt::Debug for List<'_> {
     }
 }
 
-/// Drops values without recursion, however deep they are.
+/// Drops values of any depth without recursion.
 ///
-/// Only a container that nobody else holds is taken apart; its items join the work list.
+/// Only a container without other owners is taken apart. Its items are added to the work list.
 pub(crate) fn drop_all(mut work: Vec<Value<'_>>) {
     if !work.iter().any(holds_values) {
         return;
@@ -182,7 +182,7 @@ pub(crate) fn drop_all(mut work: Vec<Value<'_>>) {
                     map.take_into(&mut work);
                 }
             }
-            // Captures hold text and marks only, never values.
+            // Captures contain text and marks only, no values.
             _ => {}
         }
     }

@@ -15,17 +15,17 @@ use crate::{
     metered::{grow_to, rc_size},
 };
 
-/// Maps up to this size are searched one entry after the other.
+/// Maps up to this size are searched linearly.
 const SCAN: usize = 8;
 
-/// One seed per process: an author cannot choose keys that collide.
+/// One seed per process, so that an author cannot choose keys that collide.
 static HASHER: LazyLock<DefaultHashBuilder> = LazyLock::new(DefaultHashBuilder::default);
 
 /// A produced map or namespace.
 pub struct Map<'a> {
     budget: &'a Budget,
     table: RefCell<Table<'a>>,
-    /// Whether the heap knows this map as one that could be part of a cycle.
+    /// Whether the heap has recorded this map as a possible part of a cycle.
     pub(crate) noted: Cell<bool>,
 }
 
@@ -50,13 +50,13 @@ impl<'a> Map<'a> {
         Ok(Self { budget, table: RefCell::default(), noted: Cell::new(false) })
     }
 
-    /// How many entries there are.
+    /// Number of entries.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.borrow().entries.len()
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -71,10 +71,10 @@ impl<'a> Map<'a> {
         Some(table.entries[at].value.clone())
     }
 
-    /// The value under `key`, where 1, 1.0 and true are one key as in Python.
+    /// The value of `key`. 1, 1.0 and true are the same key, as in Python.
     ///
     /// # Errors
-    /// When `key` cannot be a key, or waits for a call; when the steps for hashing it are used up.
+    /// `key` cannot be a key, waits for a call, or the steps for hashing it are used up.
     pub fn get(&self, key: &Value<'a>) -> Result<Option<Value<'a>>> {
         let hash = hash_key(key, self.budget)?;
         let table = self.table.borrow();
@@ -88,7 +88,7 @@ impl<'a> Map<'a> {
         table.entries.get(index).map(|entry| (entry.key.clone(), entry.value.clone()))
     }
 
-    /// Puts `value` under `key`, in the place of an older one or at the end.
+    /// Stores `value` under `key`. It replaces an older one, or is added at the end.
     pub(crate) fn insert(&self, key: Value<'a>, value: Value<'a>) -> Result<()> {
         let hash = hash_key(&key, self.budget)?;
         let mut table = self.table.borrow_mut();
@@ -104,7 +104,7 @@ impl<'a> Map<'a> {
         table.add_to_index(at, self.budget)
     }
 
-    /// Takes the entry of `key` out; later entries move up.
+    /// Removes the entry of `key`. Later entries move up.
     pub(crate) fn remove(&self, key: &Value<'a>) -> Result<Option<Value<'a>>> {
         let hash = hash_key(key, self.budget)?;
         let mut table = self.table.borrow_mut();
@@ -116,13 +116,13 @@ impl<'a> Map<'a> {
         Ok(Some(entry.value))
     }
 
-    /// Takes the last entry out.
+    /// Removes the last entry.
     pub(crate) fn pop(&self) -> Option<(Value<'a>, Value<'a>)> {
         let mut table = self.table.borrow_mut();
         let entry = table.entries.pop()?;
         let at = table.entries.len();
         if at <= SCAN {
-            // It is filled anew when the map grows again.
+            // The index is rebuilt when the map grows again.
             table.index.clear();
         } else if let Ok(slot) = table.index.find_entry(entry.hash, |&other| other as usize == at) {
             slot.remove();
@@ -182,7 +182,7 @@ impl Table<'_> {
         };
         let Self { entries, index } = self;
         let before = index.allocation_size();
-        // How much a table grows it tells only afterwards; over the limit the entry stays and counts.
+        // The growth of the table is only known afterwards, so an entry over the limit stays and is charged.
         index.reserve(entries.len() - first, |&at| entries[at as usize].hash);
         let charged = budget.charge_allocated(index.allocation_size() - before);
         for at in first..entries.len() {
@@ -217,7 +217,7 @@ impl fmt::Debug for Map<'_> {
     }
 }
 
-/// A key as hashing and comparing see it: equal numbers are one key whatever their type.
+/// A key for hashing and comparing. Equal numbers of any type are the same key.
 #[derive(PartialEq, Hash)]
 enum Scalar<'v> {
     None,
@@ -231,7 +231,7 @@ enum Scalar<'v> {
 }
 
 impl Scalar<'_> {
-    /// What hashing and comparing it takes beyond the one step of the operation.
+    /// The steps of hashing and comparing it, beyond the one of the operation.
     fn steps(&self) -> u64 {
         let bytes = match self {
             Self::Text(text) => text.len(),
@@ -266,7 +266,7 @@ fn scalar<'v>(value: &'v Value<'_>) -> Option<Scalar<'v>> {
     })
 }
 
-/// The integer that a float is equal to, when there is one.
+/// The integer that is equal to the float, if any.
 fn whole_number(float: f64) -> Option<i128> {
     let limit = 2_f64.powi(127);
     (float.fract() == 0.0 && (-limit..limit).contains(&float)).then_some(float as i128)
@@ -276,7 +276,7 @@ fn hash_str(text: &str) -> u64 {
     HASHER.hash_one(Scalar::Text(text))
 }
 
-/// The hash of a key; tuples are hashed item by item, without recursion.
+/// The hash of a key. Tuples are hashed item by item, without recursion.
 fn hash_key(key: &Value<'_>, budget: &Budget) -> Result<u64> {
     if let Some(scalar) = scalar(key) {
         budget.charge_steps(scalar.steps())?;
@@ -311,7 +311,7 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// Whether two keys are one; both have been hashed, so they hold hashable things only.
+/// Whether two keys are the same. Both were hashed, so they contain only hashable values.
 fn same_key(a: &Value<'_>, b: &Value<'_>) -> bool {
     match (scalar(a), scalar(b)) {
         (Some(a), Some(b)) => a == b,

@@ -5,9 +5,9 @@ use std::{fmt, ops::Deref, rc::Rc};
 
 use crate::{Budget, Result};
 
-/// Bytes that a value owns on the heap beside its own size.
+/// The heap bytes that a value owns, without its own size.
 pub trait Extent {
-    /// Those bytes, as asked from the allocator.
+    /// Those bytes, as requested from the allocator.
     fn extent(&self) -> usize;
 }
 
@@ -29,21 +29,21 @@ impl Extent for i128 {
     }
 }
 
-/// Bytes that `Rc<T>` asks from the allocator: two counters and the value.
+/// Bytes that `Rc<T>` requests from the allocator: two counters and the value.
 pub(crate) const fn rc_size<T>() -> usize {
     let header = (2 * size_of::<usize>()).next_multiple_of(align_of::<T>());
     (header + size_of::<T>()).next_multiple_of(align_of::<usize>())
 }
 
-/// Bytes that `Rc<[u8]>` of `len` bytes asks from the allocator.
+/// Bytes that `Rc<[u8]>` of `len` bytes requests from the allocator.
 pub(crate) const fn rc_bytes(len: usize) -> usize {
     (2 * size_of::<usize>() + len).next_multiple_of(align_of::<usize>())
 }
 
-/// Gives `items` room for exactly `capacity` of them, which is more than they have; charged first.
+/// Grows the capacity of `items` to exactly `capacity`. The memory is charged first.
 ///
 /// # Errors
-/// When the byte budget is used up, or the machine has no such memory. Nothing changes then.
+/// The byte budget is used up, or the machine is out of memory. Nothing changes.
 pub(crate) fn grow_to<T>(items: &mut Vec<T>, capacity: usize, budget: &Budget) -> Result<()> {
     let bytes = (capacity - items.capacity()).saturating_mul(size_of::<T>());
     budget.charge_bytes(bytes)?;
@@ -51,11 +51,11 @@ pub(crate) fn grow_to<T>(items: &mut Vec<T>, capacity: usize, budget: &Budget) -
         budget.release_bytes(bytes);
         return Err(budget.out_of_memory(bytes));
     }
-    // Exact today; should it give more one day, that is in use as well.
+    // The allocator may return more than requested. That is charged too.
     budget.charge_allocated((items.capacity() - capacity) * size_of::<T>())
 }
 
-/// Bytes charged for something that keeps no account of its own; dropping this gives them back.
+/// Bytes charged for an object that does not charge itself. Dropping this releases them.
 pub(crate) struct Charge<'a> {
     budget: &'a Budget,
     bytes: usize,
@@ -70,7 +70,7 @@ impl<'a> Charge<'a> {
     /// Charges `bytes` more.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub(crate) fn add_bytes(&mut self, bytes: usize) -> Result<()> {
         self.budget.charge_bytes(bytes)?;
         self.bytes += bytes;
@@ -84,7 +84,7 @@ impl Drop for Charge<'_> {
     }
 }
 
-/// A value whose memory is charged to a budget for as long as it lives.
+/// A value whose memory is charged to a budget as long as it lives.
 pub struct Metered<'a, T: Extent> {
     budget: &'a Budget,
     value: T,
@@ -94,13 +94,13 @@ impl<'a, T: Extent> Metered<'a, T> {
     /// Charges for the whole of `value` and wraps it.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn new(budget: &'a Budget, value: T) -> Result<Rc<Self>> {
         budget.charge_bytes(rc_size::<Self>().saturating_add(value.extent()))?;
         Ok(Rc::new(Self { budget, value }))
     }
 
-    /// As [`Metered::new`], for a value whose extent was charged while it was built.
+    /// Like [`Metered::new`], for a value whose extent was charged while it was built.
     pub(crate) fn new_charged(budget: &'a Budget, value: T) -> Result<Rc<Self>> {
         match budget.charge_bytes(rc_size::<Self>()) {
             Ok(()) => Ok(Rc::new(Self { budget, value })),

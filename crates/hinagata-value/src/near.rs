@@ -1,12 +1,12 @@
-//! Names that an author may have meant.
+//! Finds similar names.
 
-/// The names of `known` that are close to `wanted`: at most three, the closest first.
+/// The names of `known` that are similar to `wanted`: at most three, the most similar first.
 pub fn near_names<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     let length = wanted.chars().take(LONGEST).count();
     nearest(wanted, known, (length / 3 + usize::from(length > 1)).min(3))
 }
 
-/// The names that `wanted` is hardly anything but a slip of, the nearest first: for names that may as well be meant.
+/// The names of which `wanted` is very likely a typo, the most similar first.
 pub fn close_names<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<String> {
     let length = wanted.chars().take(LONGEST).count();
     nearest(wanted, known, (length / 4).clamp(usize::from(length > 2), 3))

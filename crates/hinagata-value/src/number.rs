@@ -1,9 +1,9 @@
-//! The shortest digits that give a float back, for each language to lay out.
+//! The shortest digits of a float, which each language formats.
 
 /// The shortest decimal digits of a finite float: `0.d₁d₂d₃… × 10^point`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digits {
-    /// Whether there is a minus sign, that of -0.0 included.
+    /// Whether it has a minus sign, as -0.0 does.
     pub negative: bool,
     digits: [u8; 20],
     len: u8,

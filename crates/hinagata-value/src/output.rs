@@ -1,4 +1,4 @@
-//! What a render writes: text, and what is not text in between.
+//! The output of a render: text, and marks for parts that are not text.
 
 use std::{fmt, rc::Rc, sync::Arc};
 
@@ -11,31 +11,31 @@ use crate::{
     provenance::Off,
 };
 
-/// Something at a place of the output that is not text, so that no text can forge it.
+/// A part of the output that is not text, so that no text can forge it.
 #[derive(Clone, Debug)]
 pub struct Mark {
-    /// The byte of the text before which it stands.
+    /// Its byte offset in the text.
     pub offset: usize,
-    /// What stands there.
+    /// Its kind.
     pub kind: MarkKind,
     /// Whether a value was printed since the mark before, even an empty one: so that nobody who looks
     /// for something between two marks lets data decide whether there is.
     pub after_value: bool,
 }
 
-/// What a [`Mark`] stands for.
+/// The kind of a [`Mark`].
 #[derive(Clone, Debug)]
 pub enum MarkKind {
-    /// The result of a call that is still under way.
+    /// The result of a pending call.
     Pending(CallId),
     /// Bytes that are not UTF-8.
     Bytes(Rc<[u8]>),
-    /// A part of the structure: the start of a message, a picture, a resource.
+    /// A part of the structure: the start of a message, media or a resource.
     Part(Arc<Part>),
 }
 
 impl MarkKind {
-    /// Bytes that this mark holds on the heap. Those that marks share count for each of them.
+    /// Heap bytes of this mark. Shared bytes count for each mark.
     fn extent(&self) -> usize {
         match self {
             Self::Bytes(bytes) => rc_bytes(bytes.len()),
@@ -44,7 +44,7 @@ impl MarkKind {
         }
     }
 
-    /// Characters that this mark adds to the output beside its text.
+    /// Characters that this mark adds to the output.
     fn characters(&self) -> usize {
         match self {
             Self::Bytes(bytes) => characters(bytes),
@@ -53,21 +53,21 @@ impl MarkKind {
     }
 }
 
-/// Characters of a string that need not be UTF-8: each byte that is not counts as one, as in Go.
+/// Number of characters in bytes that may not be UTF-8. As in Go, each invalid byte counts as one.
 fn characters(bytes: &[u8]) -> usize {
     bytes.utf8_chunks().map(|chunk| chunk.valid().chars().count() + chunk.invalid().len()).sum()
 }
 
-/// A piece of structure that a host function puts into the output.
+/// A piece of structure that a host function adds to the output.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// What it is: `role`, `media`, `resource`.
+    /// Its kind: `role`, `media` or `resource`.
     pub kind: String,
-    /// Its content, as the function that made it defines.
+    /// Its content, in the format of the function that created it.
     pub content: Json,
 }
 
-/// Captured output that holds marks: it can be printed as a whole, with its marks.
+/// Captured output with marks. It can be printed as a whole, with its marks.
 ///
 /// Anything that needs its text must wait for the calls in it, and cannot have text where it has a
 /// part.
@@ -79,7 +79,7 @@ pub struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// The text, without what the marks stand for.
+    /// The text, without the marks.
     #[must_use]
     pub fn text(&self) -> &str {
         self.text.as_str()
@@ -98,14 +98,14 @@ impl Pieces<'_> {
         })
     }
 
-    /// Whether a call in it is still under way.
+    /// Whether a call in it is pending.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Pending(_)))
     }
 }
 
-/// The text charges for itself; what is left is the list of marks.
+/// The text charges itself, so only the list of marks counts.
 impl Extent for Pieces<'_> {
     fn extent(&self) -> usize {
         let held: usize = self.marks.iter().map(|mark| mark.kind.extent()).sum();
@@ -113,7 +113,7 @@ impl Extent for Pieces<'_> {
     }
 }
 
-/// Where a template writes to: the whole output, or a capture.
+/// The destination of a template: the output of the render, or a capture.
 ///
 /// `P` decides whether it is recorded where each piece came from; with [`Off`] nothing of that is
 /// compiled in.
@@ -123,25 +123,25 @@ pub struct Output<'a, P: Provenance = Off> {
     provenance: P,
     /// Whether a value was printed since the last mark.
     value: bool,
-    /// Refuses parts that have no place in this output.
+    /// Rejects parts that are not allowed in this output.
     check: Option<PartCheck>,
 }
 
-/// Says whether a part may stand in an output.
+/// Checks whether a part is allowed in an output.
 pub type PartCheck = fn(&Part) -> Result<()>;
 
-/// The marks of an output in progress, charged until it ends.
+/// The marks of an unfinished output, which are charged until it ends.
 struct Marks<'a> {
     budget: &'a Budget,
     list: Vec<Mark>,
-    /// Bytes that the marks hold, as charged.
+    /// Charged bytes of the marks.
     held: usize,
-    /// Bytes that the record of origins takes, as charged.
+    /// Charged bytes of the recorded origins.
     recorded: usize,
 }
 
 impl Marks<'_> {
-    /// Makes room for `count` more marks that hold `extent` bytes.
+    /// Reserves room for `count` more marks with `extent` bytes.
     fn make_room(&mut self, count: usize, extent: usize) -> Result<()> {
         self.budget.charge_steps((count as u64).saturating_add(extent as u64 >> 6))?;
         let (capacity, needed) = (self.list.capacity(), self.list.len() + count);
@@ -153,7 +153,7 @@ impl Marks<'_> {
         Ok(())
     }
 
-    /// Gives back what room was made for and not used.
+    /// Releases reserved but unused room.
     fn release(&mut self, extent: usize) {
         self.budget.release_bytes(extent);
         self.held -= extent;
@@ -188,29 +188,29 @@ impl Drop for Marks<'_> {
 }
 
 impl<'a, P: Provenance> Output<'a, P> {
-    /// The output of a whole render, under the limit `output`.
+    /// Creates the output of a render, bounded by the limit `output`.
     #[must_use]
     pub fn new(budget: &'a Budget) -> Self {
         Self::from_text(Text::new(budget).with_limit(budget.limits().output))
     }
 
-    /// As [`Output::new`], writing into a buffer from a pool.
+    /// Like [`Output::new`], with a buffer from a pool.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn with_buffer(budget: &'a Budget, buffer: String) -> Result<Self> {
         Ok(Self::from_text(Text::with_buffer(budget, buffer)?.with_limit(budget.limits().output)))
     }
 
-    /// As [`Output::new`], with room for `capacity` bytes.
+    /// Like [`Output::new`], with room for `capacity` bytes.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn with_capacity(budget: &'a Budget, capacity: usize) -> Result<Self> {
         Ok(Self::from_text(Text::with_capacity(budget, capacity)?.with_limit(budget.limits().output)))
     }
 
-    /// A capture: bounded by the byte budget alone.
+    /// Creates a capture, which only the byte budget bounds.
     #[must_use]
     pub fn new_capture(budget: &'a Budget) -> Self {
         Self::from_text(Text::new(budget))
@@ -221,41 +221,41 @@ impl<'a, P: Provenance> Output<'a, P> {
         Self { text, marks, provenance: P::default(), value: false, check: None }
     }
 
-    /// The same output, refusing the parts that `check` refuses.
+    /// Rejects parts for which `check` fails.
     #[must_use]
     pub fn with_part_check(mut self, check: PartCheck) -> Self {
         self.check = Some(check);
         self
     }
 
-    /// The same output behind others that have `characters` together and share its limit.
+    /// Subtracts the `characters` of earlier outputs that share the limit.
     ///
     /// # Errors
-    /// When those alone are over the limit.
+    /// The earlier outputs alone exceed the limit.
     pub fn with_spent(mut self, characters: usize) -> Result<Self> {
         self.text.count_raw(characters)?;
         Ok(self)
     }
 
-    /// Writes `text`, which is the value of something at `site`.
+    /// Writes `text`, the value of the expression at `site`.
     ///
     /// # Errors
-    /// When a limit is reached; nothing is written then.
+    /// A limit is reached. Nothing is written.
     #[inline]
     pub fn write(&mut self, text: &str, site: Site) -> Result<()> {
         self.value = true;
         self.write_literal(text, site)
     }
 
-    /// Writes `text`, which is written in the template itself at `site`.
+    /// Writes literal `text` of the template at `site`.
     ///
     /// # Errors
-    /// As [`Output::write`].
+    /// Those of [`Output::write`].
     #[inline]
     pub fn write_literal(&mut self, text: &str, site: Site) -> Result<()> {
         let result = self.text.push_str(text);
         if P::ON {
-            // Also when it was refused: a record taken over for it goes then.
+            // Also after an error, so that origins that were adopted for the text are dropped.
             self.record(site);
         }
         result
@@ -264,16 +264,16 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// Writes an integer.
     ///
     /// # Errors
-    /// As [`Output::write`].
+    /// Those of [`Output::write`].
     #[inline]
     pub fn write_int(&mut self, int: impl itoa::Integer, site: Site) -> Result<()> {
         self.write(itoa::Buffer::new().format(int), site)
     }
 
-    /// Lets `write` append to the text directly; all of it came from `site`.
+    /// Lets `write` append to the text directly. All of it has the origin `site`.
     ///
     /// # Errors
-    /// Those of `write`. What was appended before the failure stays.
+    /// Those of `write`. Text appended before the error stays.
     #[inline]
     pub fn write_with(&mut self, site: Site, write: impl FnOnce(&mut Text<'a>) -> Result<()>) -> Result<()> {
         self.value = true;
@@ -284,10 +284,10 @@ impl<'a, P: Provenance> Output<'a, P> {
         result
     }
 
-    /// Writes bytes that need not be UTF-8; each byte that is not counts as a character.
+    /// Writes bytes that may not be UTF-8. Each invalid byte counts as a character.
     ///
     /// # Errors
-    /// As [`Output::write`].
+    /// Those of [`Output::write`].
     pub fn write_bytes(&mut self, bytes: &[u8], site: Site) -> Result<()> {
         match std::str::from_utf8(bytes) {
             Ok(text) => self.write(text, site),
@@ -297,18 +297,18 @@ impl<'a, P: Provenance> Output<'a, P> {
         }
     }
 
-    /// Leaves a hole for the result of a call.
+    /// Adds a mark for the result of a pending call.
     ///
     /// # Errors
-    /// When a limit is reached.
+    /// A limit is reached.
     pub fn write_pending(&mut self, call: CallId) -> Result<()> {
         self.value_mark(0, 0, || MarkKind::Pending(call))
     }
 
-    /// Puts a piece of structure here.
+    /// Adds a piece of structure.
     ///
     /// # Errors
-    /// When a limit is reached, or the part has no place in this output.
+    /// A limit is reached, or the part is not allowed in this output.
     pub fn write_part(&mut self, part: Arc<Part>) -> Result<()> {
         if let Some(check) = self.check {
             check(&part)?;
@@ -317,7 +317,7 @@ impl<'a, P: Provenance> Output<'a, P> {
         self.mark(kind.extent(), 0, || kind)
     }
 
-    /// Adds a mark that `kind` makes once it is paid for: `extent` bytes, and so many `characters`.
+    /// Adds the mark that `kind` returns, after charging `extent` bytes and `characters` characters.
     fn mark(&mut self, extent: usize, characters: usize, kind: impl FnOnce() -> MarkKind) -> Result<()> {
         self.marks.make_room(1, extent)?;
         self.text.count_raw(characters).inspect_err(|_| self.marks.release(extent))?;
@@ -326,7 +326,7 @@ impl<'a, P: Provenance> Output<'a, P> {
         Ok(())
     }
 
-    /// As [`Output::mark`], for a mark that stands for the value of something.
+    /// Like [`Output::mark`], for a mark that is the value of an expression.
     fn value_mark(
         &mut self,
         extent: usize,
@@ -341,7 +341,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// Writes a capture with its marks.
     ///
     /// # Errors
-    /// When a limit is reached, or a part in it has no place in this output; nothing is written then.
+    /// A limit is reached, or a part in it is not allowed in this output. Nothing is written.
     pub fn write_pieces(&mut self, pieces: &Pieces<'_>, site: Site) -> Result<()> {
         if let Some(check) = self.check {
             pieces.parts().try_for_each(check)?;
@@ -371,7 +371,7 @@ impl<'a, P: Provenance> Output<'a, P> {
         Ok(())
     }
 
-    /// Records that what is new in the text came from `site`.
+    /// Records `site` as the origin of the new text.
     fn record(&mut self, site: Site) {
         self.provenance.record_write(self.text.len(), site);
         self.marks.charge_record(self.provenance.extent());
@@ -383,7 +383,7 @@ impl<'a, P: Provenance> Output<'a, P> {
         self.text.as_str()
     }
 
-    /// The marks left so far.
+    /// The marks so far.
     #[must_use]
     pub fn marks(&self) -> &[Mark] {
         &self.marks.list
@@ -395,7 +395,7 @@ impl<'a, P: Provenance> Output<'a, P> {
         self.value
     }
 
-    /// The record of origins.
+    /// The recorded origins.
     pub fn provenance(&mut self) -> &mut P {
         &mut self.provenance
     }
@@ -403,7 +403,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     /// The capture as a value: plain text where it has no marks; `safe` as autoescaping wants it.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn into_value(self, safe: bool) -> Result<Value<'a>> {
         let Self { text, mut marks, value: ends_with_value, .. } = self;
         if marks.list.is_empty() {
@@ -413,12 +413,12 @@ impl<'a, P: Provenance> Output<'a, P> {
         Ok(Value::Pieces(Metered::new(marks.budget, Pieces { text, marks: marks.take(), ends_with_value })?))
     }
 
-    /// What the render wrote.
+    /// Ends the output and returns it.
     #[must_use]
     pub fn finish(self) -> Written<P> {
         let Self { text, mut marks, mut provenance, value: ends_with_value, .. } = self;
         if P::ON {
-            // A record that was taken over for a text that never came goes.
+            // Drops origins that were adopted for a text that was not written.
             provenance.record_write(text.len(), Site::default());
         }
         Written { text: text.into_string(), marks: marks.take(), ends_with_value, provenance }
@@ -434,12 +434,12 @@ impl<P: Provenance> fmt::Debug for Output<'_, P> {
     }
 }
 
-/// The result of a render: text, marks, and where each piece came from when that was asked.
+/// The result of a render: text, marks, and optionally the origin of each piece.
 #[derive(Clone, Debug, Default)]
 pub struct Written<P = Off> {
     /// The text.
     pub text: String,
-    /// What is not text, in the order of its places.
+    /// The marks, in the order of their offsets.
     pub marks: Vec<Mark>,
     /// Whether a value was printed since the last mark, even an empty one.
     pub ends_with_value: bool,
@@ -456,10 +456,10 @@ impl<P> Written<P> {
         self.text.chars().count() + beside
     }
 
-    /// The text alone.
+    /// The text without marks.
     ///
     /// # Errors
-    /// When it holds bytes that are not UTF-8, or a call that is still under way. Parts are left out.
+    /// The output contains bytes that are not UTF-8, or a pending call. Parts are left out.
     pub fn into_text(self) -> Result<String> {
         for mark in &self.marks {
             match mark.kind {
@@ -474,7 +474,7 @@ impl<P> Written<P> {
         Ok(self.text)
     }
 
-    /// The bytes, those included that are not UTF-8; holes and parts are left out.
+    /// The bytes, including those that are not UTF-8. Pending calls and parts are left out.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.text.len());

@@ -1,13 +1,14 @@
-//! Where each piece of the output came from.
+//! Records the origin of each piece of the output.
 //!
 //! Recording is a type parameter of [`crate::Output`]: switched off it is not compiled in; switched
 //! on it costs a comparison and twenty bytes for each piece and each turn of a loop that writes.
 //!
 //! The reasons are in `docs/design/provenance.md`.
 
-/// A node of a template: where text, a call or an error comes from.
+/// A node of a template: the origin of text, a call or an error.
 ///
-/// Numbers only; the engine that compiled the template turns them into file, line, column and path.
+/// It only contains numbers. The language that compiled the template converts them to file, line, column and
+/// path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Site {
     /// The template, by its number in this render.
@@ -18,29 +19,29 @@ pub struct Site {
 
 /// Whether and how origins are recorded.
 pub trait Provenance: Default {
-    /// Whether anything is recorded.
+    /// Whether origins are recorded.
     const ON: bool;
 
-    /// The output now ends at `end`; what is new came from `site`.
+    /// Records that the output now ends at `end`, and that the new text has the origin `site`.
     fn record_write(&mut self, end: usize, site: Site);
 
-    /// A loop at `site` starts its turn number `index`, from 0.
+    /// Records that a loop at `site` starts its iteration `index`, from 0.
     fn enter_turn(&mut self, site: Site, index: u32);
 
-    /// The turn that was entered last ends.
+    /// Records the end of the innermost iteration.
     fn leave_turn(&mut self);
 
     /// Takes over what was recorded of a text that stands at `offset` of this one; to be called when
     /// the output ends there, before that text is written.
     fn take_over(&mut self, offset: usize, record: &Segments);
 
-    /// Bytes that the record takes; they are charged to the budget of the output.
+    /// Bytes of the recorded origins, which are charged to the budget of the output.
     fn extent(&self) -> usize {
         0
     }
 }
 
-/// Nothing is recorded, at no cost.
+/// Records nothing, at no cost.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Off;
 
@@ -60,12 +61,12 @@ impl Provenance for Off {
     fn take_over(&mut self, _offset: usize, _record: &Segments) {}
 }
 
-/// A piece of the output that came from one place.
+/// A piece of the output with one origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The byte after its last one; it starts where the one before ends.
+    /// The byte after its last one. It starts at the end of the previous segment.
     pub end: u32,
-    /// Where it came from.
+    /// Its origin.
     pub site: Site,
     /// The turn of the innermost loop it was written in, if any: an index into [`Segments::turns`].
     pub turn: Option<TurnId>,
@@ -75,18 +76,18 @@ pub struct Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnId(pub u32);
 
-/// One turn of a loop.
+/// One iteration of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turn {
     /// The turn of the loop around it.
     pub parent: Option<TurnId>,
     /// The loop.
     pub site: Site,
-    /// Which turn, from 0.
+    /// The number of the iteration, from 0.
     pub index: u32,
 }
 
-/// The record of origins of one output.
+/// The recorded origins of one output.
 ///
 /// Charged to the budget of the output it belongs to. Turns that write nothing are not kept. An output
 /// past 4 GiB is not recorded further.
@@ -104,19 +105,19 @@ impl Segments {
         &self.segments
     }
 
-    /// The turns of loops that something was written in, in the order they were entered.
+    /// The iterations that wrote text, in the order of their start.
     #[must_use]
     pub fn turns(&self) -> &[Turn] {
         &self.turns
     }
 
-    /// The loops around a piece with the number of their turn, innermost first.
+    /// The loops around a piece with the number of their iteration, the innermost first.
     pub fn turns_of(&self, segment: &Segment) -> impl Iterator<Item = &Turn> {
         let next = |id: Option<TurnId>| id.and_then(|id| self.turns.get(id.0 as usize));
         std::iter::successors(next(segment.turn), move |turn| next(turn.parent))
     }
 
-    /// The piece that holds the byte `offset` of the output.
+    /// The piece that contains the byte `offset` of the output.
     #[must_use]
     pub fn segment_at(&self, offset: usize) -> Option<&Segment> {
         let after = self.segments.partition_point(|segment| segment.end as usize <= offset);
@@ -125,7 +126,7 @@ impl Segments {
 }
 
 impl Segments {
-    /// Forgets what lies behind `end`: the output was cut there.
+    /// Removes the origins of text after `end`, because the output was truncated there.
     #[cold]
     fn close_segment(&mut self, end: u32) {
         let kept = self.segments.partition_point(|segment| segment.end < end);

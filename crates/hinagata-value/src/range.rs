@@ -11,20 +11,20 @@ pub struct Range {
 }
 
 impl Range {
-    /// A range; `None` when `step` is 0.
+    /// Creates a range. `None` if `step` is 0.
     #[must_use]
     pub fn new(start: i64, stop: i64, step: i64) -> Option<Self> {
         (step != 0).then_some(Self { start, stop, step })
     }
 
-    /// How many integers it holds.
+    /// Number of integers.
     #[must_use]
     pub fn len(self) -> u64 {
         let (low, high) = if self.step > 0 { (self.start, self.stop) } else { (self.stop, self.start) };
         if low >= high { 0 } else { (high.abs_diff(low) - 1) / self.step.unsigned_abs() + 1 }
     }
 
-    /// Whether it holds none.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(self) -> bool {
         self.len() == 0
@@ -33,23 +33,23 @@ impl Range {
     /// The integer at `index`, from 0.
     #[must_use]
     pub fn get(self, index: u64) -> Option<i64> {
-        // Inside the length the result lies between start and stop, so wrapping finds it.
+        // The result is between start and stop, so wrapping arithmetic is correct.
         (index < self.len()).then(|| self.start.wrapping_add(self.step.wrapping_mul(index as i64)))
     }
 
-    /// Where it starts.
+    /// The first integer.
     #[must_use]
     pub fn start(self) -> i64 {
         self.start
     }
 
-    /// Where it stops, excluded.
+    /// The end, exclusive.
     #[must_use]
     pub fn stop(self) -> i64 {
         self.stop
     }
 
-    /// The distance of two neighbours.
+    /// The distance of two consecutive integers.
     #[must_use]
     pub fn step(self) -> i64 {
         self.step

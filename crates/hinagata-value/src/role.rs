@@ -1,4 +1,4 @@
-//! Who a message is from.
+//! The roles of messages.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::{Error, Result};
 /// and `developer` are the roles whose instructions models obey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -22,10 +22,10 @@ impl Role {
     /// The roles that data may choose.
     pub const FROM_DATA: [Self; 3] = [Self::User, Self::Assistant, Self::Tool];
 
-    /// The role that data calls `name`.
+    /// The role with this name.
     ///
     /// # Errors
-    /// Kind `security` when it is another one.
+    /// Kind `security` for any other name.
     pub fn from_data(name: &str) -> Result<Self> {
         let found = Self::FROM_DATA.into_iter().find(|role| role.as_str() == name);
         found.ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Text that grows under the budget.
+//! A growing text that is charged to the budget.
 
 use std::{fmt, rc::Rc};
 
@@ -11,24 +11,25 @@ use crate::{Budget, Error, LimitKind, Metered, Result};
 pub struct Text<'a> {
     budget: &'a Budget,
     string: String,
-    /// Length up to which may be pushed without a further look; never above the capacity.
+    /// The length up to which pushing needs no further check. Never above the capacity.
     ceiling: usize,
     limit: Option<CharacterLimit>,
 }
 
-/// A limit in characters, checked by bytes for as long as bytes can prove it.
+/// A limit in characters. It is checked by bytes as long as the number of bytes is sufficient proof.
 #[derive(Clone, Copy)]
 struct CharacterLimit {
     limit: usize,
-    /// Characters that are written beside the text, as bytes that are not UTF-8.
+    /// Characters outside of the text, such as bytes that are not UTF-8.
     raw: usize,
-    /// Bytes known to hold [`Self::characters`] characters.
+    /// Bytes that contain [`Self::characters`] characters.
     counted: usize,
     characters: usize,
 }
 
 impl CharacterLimit {
-    /// Bytes up to which the text cannot be over the limit, since no character is less than a byte.
+    /// The length in bytes up to which the text cannot exceed the limit, since every character has at least one
+    /// byte.
     fn proved_bytes(self) -> usize {
         let left = self.limit.saturating_sub(self.characters.saturating_add(self.raw));
         self.counted.saturating_add(left)
@@ -36,33 +37,33 @@ impl CharacterLimit {
 }
 
 impl<'a> Text<'a> {
-    /// An empty text; allocates nothing.
+    /// Creates an empty text without allocating.
     #[must_use]
     pub fn new(budget: &'a Budget) -> Self {
         Self { budget, string: String::new(), ceiling: 0, limit: None }
     }
 
-    /// An empty text in a buffer from a pool; its capacity is charged.
+    /// Creates an empty text in a buffer from a pool. Its capacity is charged.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn with_buffer(budget: &'a Budget, mut buffer: String) -> Result<Self> {
         buffer.clear();
         budget.charge_bytes(buffer.capacity())?;
         Ok(Self { budget, ceiling: buffer.capacity(), string: buffer, limit: None })
     }
 
-    /// An empty text with room for `capacity` bytes.
+    /// Creates an empty text with room for `capacity` bytes.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn with_capacity(budget: &'a Budget, capacity: usize) -> Result<Self> {
         let mut text = Self::new(budget);
         text.reserve(capacity)?;
         Ok(text)
     }
 
-    /// The same text, refusing to grow beyond `limit` characters.
+    /// Sets the maximum number of characters.
     #[must_use]
     pub fn with_limit(mut self, limit: Option<usize>) -> Self {
         self.limit = limit.map(|limit| CharacterLimit { limit, raw: 0, counted: 0, characters: 0 });
@@ -87,13 +88,13 @@ impl<'a> Text<'a> {
     /// Appends one character.
     ///
     /// # Errors
-    /// As [`Text::push_str`].
+    /// Those of [`Text::push_str`].
     #[inline]
     pub fn push(&mut self, character: char) -> Result<()> {
         self.push_str(character.encode_utf8(&mut [0; 4]))
     }
 
-    /// Appends `times` copies of `text`, refused beforehand when that is too much for one operation.
+    /// Appends `times` copies of `text`. It checks the limit for one operation first.
     ///
     /// # Errors
     /// When a limit is reached; nothing is appended then.
@@ -109,17 +110,17 @@ impl<'a> Text<'a> {
         let start = self.string.len();
         self.string.push_str(text);
         while self.string.len() - start < bytes {
-            // What is there already is doubled; a whole number of copies in each turn.
+            // Doubles the existing copies until the number is reached.
             let more = (bytes - (self.string.len() - start)).min(self.string.len() - start);
             self.string.extend_from_within(start..start + more);
         }
         Ok(())
     }
 
-    /// Appends what `write` writes to it: the way to use `write!` under the budget.
+    /// Appends the output of `write`. Use this for `write!` under the budget.
     ///
     /// # Errors
-    /// When a limit is reached. A part may be appended then.
+    /// A limit is reached. A part may have been appended.
     pub fn push_fmt(&mut self, arguments: fmt::Arguments<'_>) -> Result<()> {
         struct Adapter<'t, 'a>(&'t mut Text<'a>, Option<Error>);
         impl fmt::Write for Adapter<'_, '_> {
@@ -139,10 +140,10 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Makes room for `additional` more bytes.
+    /// Reserves room for `additional` more bytes.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         let needed = self.string.len().saturating_add(additional);
         if needed > self.string.capacity() {
@@ -152,7 +153,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Makes room for `times` copies of `text`, which do not fit below the ceiling.
+    /// Reserves room for `times` copies of `text`, which do not fit below the ceiling.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self, text: &str, times: usize) -> Result<()> {
@@ -165,12 +166,12 @@ impl<'a> Text<'a> {
             self.set_capacity(needed.max(capacity.saturating_mul(2)).max(64))?;
         }
         self.set_ceiling();
-        // The text was counted, so it fits even where its bytes alone do not prove it.
+        // The characters were counted, so the text fits even if the number of bytes does not prove it.
         self.ceiling = self.ceiling.max(needed);
         Ok(())
     }
 
-    /// Gives the text room for exactly `capacity` bytes, which is more than it has; charged first.
+    /// Grows the capacity to exactly `capacity` bytes. The memory is charged first.
     fn set_capacity(&mut self, capacity: usize) -> Result<()> {
         let bytes = capacity - self.string.capacity();
         self.budget.charge_bytes(bytes)?;
@@ -178,7 +179,7 @@ impl<'a> Text<'a> {
             self.budget.release_bytes(bytes);
             return Err(self.budget.out_of_memory(bytes));
         }
-        // Exact today; should it give more one day, that is in use as well.
+        // The allocator may return more than requested. That is charged too.
         self.budget.charge_allocated(self.string.capacity() - capacity)
     }
 
@@ -189,7 +190,7 @@ impl<'a> Text<'a> {
         self.ceiling = proved.min(self.string.capacity()).max(self.string.len());
     }
 
-    /// Counts what was not counted yet, and refuses `more` characters if they do not fit.
+    /// Counts the new characters, and fails if `more` characters do not fit.
     fn count_characters(&mut self, more: impl FnOnce() -> usize) -> Result<()> {
         let Some(limit) = &mut self.limit else { return Ok(()) };
         limit.characters += self.string[limit.counted..].chars().count();
@@ -204,10 +205,10 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Counts `characters` that are written beside this text against its limit.
+    /// Adds `characters` outside of this text to its limit.
     ///
     /// # Errors
-    /// When they do not fit; nothing is counted then.
+    /// They do not fit. Nothing is counted.
     pub(crate) fn count_raw(&mut self, characters: usize) -> Result<()> {
         if characters == 0 {
             return Ok(());
@@ -220,7 +221,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// What was pushed so far.
+    /// The text so far.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.string
@@ -232,7 +233,7 @@ impl<'a> Text<'a> {
         self.string.len()
     }
 
-    /// Whether nothing was pushed yet.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.string.is_empty()
@@ -241,7 +242,7 @@ impl<'a> Text<'a> {
     /// Drops everything from byte `len` on.
     ///
     /// # Panics
-    /// When `len` is inside a character.
+    /// If `len` is inside a character.
     pub fn truncate(&mut self, len: usize) {
         if let Some(limit) = &mut self.limit
             && limit.counted > len
@@ -253,21 +254,21 @@ impl<'a> Text<'a> {
         self.set_ceiling();
     }
 
-    /// The budget it charges.
+    /// Its budget.
     #[must_use]
     pub fn budget(&self) -> &'a Budget {
         self.budget
     }
 
-    /// The text as a shared object; its bytes stay charged while that lives.
+    /// The text as a shared object. Its bytes are charged as long as it lives.
     ///
     /// # Errors
-    /// When the byte budget is used up.
+    /// The byte budget is used up.
     pub fn into_shared(mut self) -> Result<Rc<Metered<'a, String>>> {
         Metered::new_charged(self.budget, std::mem::take(&mut self.string))
     }
 
-    /// The text itself, no longer charged: for what leaves the render.
+    /// The text, no longer charged. For text that leaves the render.
     #[must_use]
     pub fn into_string(mut self) -> String {
         self.budget.release_bytes(self.string.capacity());

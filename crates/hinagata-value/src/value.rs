@@ -1,4 +1,4 @@
-//! What a template computes with.
+//! The values of templates.
 
 use std::{fmt, rc::Rc, sync::Arc};
 
@@ -15,16 +15,16 @@ use crate::{CallId, Function, HostObject, List, Map, Metered, Pieces, Range};
 /// containers meet behind the accessors of [`crate::Heap`], never in a common container type.
 #[derive(Clone, Default)]
 pub enum Value<'a> {
-    /// Nothing under that name.
+    /// An undefined value.
     Undefined(Undefined<'a>),
-    /// Null, none, nil.
+    /// Null: Jinja's `none`, Go's `nil`.
     #[default]
     None,
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// An integer of 64 bits.
     Int(i64),
-    /// An integer that does not fit 64 bits.
+    /// An integer that does not fit into 64 bits.
     Big(Rc<Metered<'a, i128>>),
     /// A floating-point number.
     Float(f64),
@@ -38,15 +38,15 @@ pub enum Value<'a> {
     Safe(Rc<Metered<'a, String>>),
     /// A produced string that is not UTF-8: a Go string cut inside a character.
     Bytes(Rc<Metered<'a, Box<[u8]>>>),
-    /// A captured piece of output that holds more than text; see [`Pieces`].
+    /// A captured piece of output with marks; see [`Pieces`].
     Pieces(Rc<Metered<'a, Pieces<'a>>>),
     /// A produced list.
     List(Rc<List<'a>>),
     /// A produced sequence that cannot be changed and prints as a tuple.
     Tuple(Rc<List<'a>>),
-    /// A produced sequence that can be gone over once, and has neither length nor items by number.
+    /// A produced sequence that can be iterated once. It has no length and no access by index.
     Once(Rc<List<'a>>),
-    /// The keys, values or items of a map as they were when asked for; see [`crate::ListKind`].
+    /// The keys, values or items of a map at the time of the call; see [`crate::ListKind`].
     View(Rc<List<'a>>),
     /// A produced map, in insertion order.
     Map(Rc<Map<'a>>),
@@ -58,20 +58,20 @@ pub enum Value<'a> {
     Function(&'a Arc<dyn Function>),
     /// An object of the host.
     Host(Rc<Metered<'a, HostObject>>),
-    /// Something that only the running engine knows: a macro, a loop, a block, a bound method.
+    /// An object of the running language: a macro, a loop, a block or a bound method.
     Engine(EngineRef),
-    /// The result of a call that is still under way.
+    /// The result of a pending call.
     Pending(CallId),
 }
 
 const _: () = assert!(size_of::<Value<'_>>() == 16, "a value is 16 bytes");
 
-/// Where an undefined value came from, for the error when it is used.
+/// The origin of an undefined value, for the error when it is used.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Undefined<'a> {
     /// What was searched.
     pub owner: Owner,
-    /// What was searched for, when it is a constant of the template.
+    /// The name that was searched for, if it is a constant of the template.
     pub name: Option<&'a String>,
 }
 
@@ -89,27 +89,27 @@ pub enum Owner {
     Str,
     /// Anything else.
     Other,
-    /// Something that the sandbox keeps from templates: using it is a security error.
+    /// An object that the sandbox hides from templates. Using it is a security error.
     Unsafe,
-    /// A condition that did not hold and has no other branch.
+    /// A false condition without an `else`.
     Condition,
-    /// Nothing was searched: there is no value yet.
+    /// Nothing was searched: the value is not set yet.
     Nothing,
 }
 
-/// A handle to an object that the engine keeps for the length of a render.
+/// A handle to an object that the language keeps during a render.
 ///
 /// Macros, loops and the like refer to templates and frames; kept in a table of the engine they
 /// need no reference counts, cannot form cycles, and cost a value two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineRef {
-    /// The engine's own number for the kind of object.
+    /// The language's number for the kind of object.
     pub kind: u8,
-    /// Where it is in the engine's table.
+    /// Its index in the language's table.
     pub index: u32,
 }
 
-/// The kind of a value, as an engine or a host function asks for it.
+/// The kind of a value, for languages and host functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// See [`Value::Undefined`].
@@ -146,12 +146,12 @@ pub enum Kind {
     Host,
     /// See [`Value::Engine`].
     Engine,
-    /// Waits for a call: [`Value::Pending`], or a capture that holds one.
+    /// A pending value: [`Value::Pending`], or a capture that contains one.
     Pending,
 }
 
 impl<'a> Value<'a> {
-    /// Nothing, without a name.
+    /// An undefined value without a name.
     pub const UNDEFINED: Self = Self::Undefined(Undefined { owner: Owner::Nothing, name: None });
 
     /// The kind of this value.
@@ -203,7 +203,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The number, if this is one; a truth value is none here.
+    /// The number, if this is one. A boolean is not.
     #[inline]
     #[must_use]
     pub fn as_number(&self) -> Option<Number> {
@@ -216,7 +216,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The integer, if this is one that fits 64 bits.
+    /// The integer, if this is one that fits into 64 bits.
     #[inline]
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
@@ -227,7 +227,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The truth value, if this is one.
+    /// The boolean, if this is one.
     #[inline]
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
@@ -258,13 +258,13 @@ impl<'a> Value<'a> {
         matches!(self, Self::Safe(_) | Self::Pieces(_))
     }
 
-    /// Whether this waits for a call; anything but printing and handing on must wait too.
+    /// Whether this waits for a call. Everything except printing and passing it on must wait too.
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.kind() == Kind::Pending
     }
 
-    /// A number that identifies a container or shared object while it lives.
+    /// A number that identifies a container or shared object as long as it lives.
     pub(crate) fn address(&self) -> Option<usize> {
         match self {
             Self::Json(json @ (Json::Array(_) | Json::Object(_))) => Some(std::ptr::from_ref(*json).addr()),
@@ -276,7 +276,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Whether both are the very same container (not: equal ones).
+    /// Whether both are the same container, not only equal ones.
     #[must_use]
     pub fn is_same_container(&self, other: &Self) -> bool {
         self.address().is_some_and(|address| other.address() == Some(address))
@@ -313,7 +313,7 @@ impl<'a> From<&'a String> for Value<'a> {
     }
 }
 
-/// Shows the kind and the scalars; never walks into containers, which may be deep or cyclic.
+/// Shows the kind and scalars, but not the content of containers, which may be deep or cyclic.
 impl fmt::Debug for Value<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.as_bool(), self.as_number(), self.as_str()) {
@@ -345,7 +345,7 @@ impl Number {
         } else if let Some(int) = number.as_u64() {
             Self::Int(i128::from(int))
         } else {
-            // Without arbitrary precision every number is one of the three.
+            // Without arbitrary precision, every number is one of the three.
             Self::Float(number.as_f64().unwrap_or(f64::NAN))
         }
     }

@@ -1,4 +1,4 @@
-//! The types of values, as declarations and messages name them.
+//! The types of values in declarations and messages.
 
 use serde_json::Value as Json;
 
@@ -21,7 +21,7 @@ pub enum ValueType {
     Object,
     /// Any value.
     Any,
-    /// The content of a file, whose name is the value.
+    /// The content of a file. The value is its name.
     File,
     /// Null. Values have this type; nothing can be declared with it.
     Null,
@@ -50,7 +50,7 @@ impl ValueType {
         ("tuple", Self::List),
     ];
 
-    /// The type that a declaration calls `name`.
+    /// The type with this name in a declaration.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::NAMES.into_iter().find(|(known, _)| *known == name).map(|(_, kind)| kind)

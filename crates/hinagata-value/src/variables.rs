@@ -1,4 +1,4 @@
-//! Where a template finds its variables.
+//! The variables of a template.
 
 use serde_json::{Map, Value as Json};
 
@@ -8,13 +8,13 @@ use crate::Key;
 ///
 /// Layers of variables are looked up one after the other; nothing is merged for a render.
 pub trait Variables {
-    /// The value called by the name of `key`.
+    /// The value of the variable `key`.
     fn find(&self, key: &Key) -> Option<&Json>;
 
-    /// All names, for advice when one is not found.
+    /// All names, to find similar ones if a variable is undefined.
     fn names(&self) -> Vec<&str>;
 
-    /// The object whose entries the variables are, where they are one.
+    /// The object whose entries are the variables, if there is one.
     fn as_json(&self) -> Option<&Json> {
         None
     }

@@ -1,4 +1,4 @@
-//! Going through a value and everything in it, without recursion.
+//! Visits a value and everything in it, without recursion.
 //!
 //! Printers of both languages and the JSON writer are visitors of [`walk_value`], so that no printer can
 //! overflow the stack and each bounds depth in the same way.
@@ -14,20 +14,20 @@ use crate::{
     Error, Heap, LimitKind, List, ListKind, Map, Result, Value, compare::sort_by_key, metered::Charge,
 };
 
-/// What a visitor of [`walk_value`] meets, in the order of printing.
+/// An event for a visitor of [`walk_value`], in the order of printing.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Anything but a container.
+    /// A value that is not a container.
     Scalar(Value<'a>),
-    /// A container starts; it has so many items or entries.
+    /// The start of a container, with the number of its items or entries.
     Start(Shape, usize),
-    /// A further item or entry follows: the place of the separator. Not before the first one.
+    /// The separator before every item or entry except the first.
     Next,
     /// The key of an entry; its value follows.
     Key(Value<'a>),
-    /// The container that was started last ends.
+    /// The end of the innermost container.
     End(Shape, usize),
-    /// A container that is open already: going in would not end.
+    /// A container inside itself, which is not entered again.
     Cycle(Shape),
 }
 
@@ -46,13 +46,13 @@ pub enum Shape {
     Namespace,
 }
 
-/// A container that is being gone through.
+/// A container that is being visited.
 struct Open<'a> {
     items: Items<'a>,
     shape: Shape,
     len: usize,
     next: usize,
-    /// What identifies it, where cycles are possible.
+    /// Its address, if cycles are possible.
     address: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ enum Items<'a> {
 type Entry<'a> = (Value<'a>, Value<'a>);
 
 impl<'a> Open<'a> {
-    /// The value as a container, or back as the scalar it is.
+    /// The value as a container, or unchanged if it is a scalar.
     fn new(value: Value<'a>, may_cycle: bool) -> Result<Self, Value<'a>> {
         let address = if may_cycle { value.address() } else { None };
         let (items, shape, len) = match value {
@@ -83,12 +83,12 @@ impl<'a> Open<'a> {
         Ok(Self { items, shape, len, next: 0, address })
     }
 
-    /// Whether it is among the open containers already; adds it where it is not.
+    /// Whether it is one of the open containers. Adds it if not.
     fn is_in(&self, open: &mut Option<HashSet<usize>>) -> bool {
         self.address.is_some_and(|address| !open.get_or_insert_default().insert(address))
     }
 
-    /// Puts the entries of a map in the order of their keys: in a copy, which is charged.
+    /// Sorts the entries of a map by key, in a copy that is charged.
     fn sort(&mut self, heap: &Heap<'a>) -> Result<()> {
         let mut charge = Charge::new(heap.budget());
         charge.add_bytes(self.len.saturating_mul(size_of::<Entry<'_>>()))?;
@@ -141,7 +141,7 @@ pub(crate) enum Order {
     ByKey,
 }
 
-/// As [`walk_value`], with the entries of maps in an order of their own.
+/// Like [`walk_value`], with a given order of map entries.
 ///
 /// # Errors
 /// As [`walk_value`]; when keys that are to be sorted are of different types.
@@ -153,7 +153,7 @@ pub(crate) fn walk_as<'a>(
 ) -> Result<()> {
     let may_cycle = heap.has_changes();
     let mut open: Vec<Open<'a>> = Vec::new();
-    // The addresses of the open containers, where cycles are possible.
+    // The addresses of the open containers that may be part of a cycle.
     let mut inside: Option<HashSet<usize>> = None;
     let mut current = value.clone();
     loop {
@@ -191,7 +191,7 @@ pub(crate) fn walk_as<'a>(
     }
 }
 
-/// Refuses to go into a container when `open` are open already.
+/// Fails if a container is nested too deeply inside `open` others.
 pub(crate) fn check_depth(heap: &Heap<'_>, open: usize) -> Result<()> {
     let limit = heap.budget().limits().value_depth;
     if open < limit { Ok(()) } else { Err(too_deep(limit)) }

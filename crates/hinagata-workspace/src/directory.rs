@@ -219,20 +219,26 @@ impl Directory {
 
     /// Reads the bytes of the regular file `name`, with its stamp before the read; `None` if it does not exist.
     pub fn read_with_stamp(&self, name: &str, largest: u64) -> Result<Option<(Vec<u8>, Stamp)>> {
-        let unreadable =
-            |error| file_error(name, "unreadable", format!("`{name}` cannot be read")).with_source(error);
+        let unreadable = |error| {
+            file_error(name, Reason::Unreadable, format!("`{name}` cannot be read")).with_source(error)
+        };
         let (file, metadata) = match self.file(name) {
             Ok(opened) => opened,
             Err(Refused::Missing) => return Ok(None),
             Err(Refused::Outside) => {
-                return Err(file_error(name, "outside", format!("`{name}` is outside of its directory")));
+                return Err(file_error(
+                    name,
+                    Reason::Outside,
+                    format!("`{name}` is outside of its directory"),
+                ));
             }
             Err(Refused::NoFile) => {
-                return Err(file_error(name, "no_file", format!("`{name}` is not a regular file")));
+                return Err(file_error(name, Reason::NoFile, format!("`{name}` is not a regular file")));
             }
             Err(Refused::Unreadable(error)) => return Err(unreadable(error)),
         };
-        let too_large = || file_error(name, "size", format!("`{name}` is larger than {} KiB", largest >> 10));
+        let too_large =
+            || file_error(name, Reason::Size, format!("`{name}` is larger than {} KiB", largest >> 10));
         if metadata.len() > largest {
             return Err(too_large());
         }
@@ -333,12 +339,12 @@ pub fn decode_text(name: &str, bytes: Vec<u8>) -> Result<Arc<str>> {
     let text = String::from_utf8(bytes).map_err(|error| {
         let offset = error.utf8_error().valid_up_to();
         let message = format!("`{name}` is not valid UTF-8: invalid byte at offset {offset}");
-        file_error(name, "encoding", message).with_hint("save it as UTF-8")
+        file_error(name, Reason::Encoding, message).with_hint("save it as UTF-8")
     })?;
     Ok(text.into())
 }
 
-fn file_error(name: &str, reason: &str, message: String) -> Error {
+fn file_error(name: &str, reason: Reason, message: String) -> Error {
     Error::definition(reason, message).with("file", name)
 }
 
@@ -541,10 +547,10 @@ mod tests {
     fn only_regular_files_of_text_are_read() {
         let place = directory_with_traps();
         let directory = Directory::open(&place.path().join("root")).expect("opens").expect("is there");
-        let reason = |name: &str| directory.read(name, 100).expect_err(name).reason().map(str::to_owned);
-        assert_eq!(reason("pipe").as_deref(), Some("no_file"));
-        assert_eq!(reason("sub").as_deref(), Some("no_file"));
-        assert_eq!(reason("bytes").as_deref(), Some("encoding"));
+        let reason = |name: &str| directory.read(name, 100).expect_err(name).reason();
+        assert_eq!(reason("pipe"), Some(Reason::NoFile));
+        assert_eq!(reason("sub"), Some(Reason::NoFile));
+        assert_eq!(reason("bytes"), Some(Reason::Encoding));
         assert_eq!(directory.read("sub/b.md", 0).expect_err("too large").reason(), Some(Reason::Size));
         assert_eq!(&*directory.read("link-inside", 1).expect("reads").expect("is there").text, "b");
         for name in ["none", "a.md/x", "", "nul\0", "a\\b", &"x".repeat(5_000)] {

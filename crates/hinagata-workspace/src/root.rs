@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata_document::{Code, Error, Reason, Result};
+use hinagata_document::{Code, Error, Hint, Reason, Result};
 
 use crate::layout::{SETTINGS_FILE, USER_DATA, has_other_settings};
 
@@ -98,7 +98,10 @@ impl WorkspaceRoot {
         Err(Error::new(Code::NotFound, format!("the workspace root `{path}` is not a directory"))
             .with("root", path.to_string())
             .with_reason(Reason::Root)
-            .with_hint(format!("it is {}; `hina init --root {path}` makes a workspace there", self.found)))
+            .with_hint(
+                Hint::Advice(format!("it is {}", self.found))
+                    .then(Hint::CreateWorkspace { path: path.to_string() }),
+            ))
     }
 }
 
@@ -188,6 +191,6 @@ mod tests {
         let root = WorkspaceRoot::find(Some(Path::new("none")), None, place.path());
         let error = root.require_directory().expect_err("is not there");
         assert_eq!((error.code(), error.reason()), (Code::NotFound, Some(Reason::Root)));
-        assert!(error.hint().is_some_and(|hint| hint.contains("named by --root")), "{error:?}");
+        assert!(error.hint().is_some_and(|hint| hint.to_string().contains("named by --root")), "{error:?}");
     }
 }

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use hinagata_document::{Code, Error, Reason, Result};
+use hinagata_document::{Code, Error, Hint, Reason, Result};
 use hinagata_secrets::Secrets;
 
 /// Refuses the file `name` in `directory` if its name, or the name of its link target, is that of a file with secrets.
@@ -42,5 +42,10 @@ fn withheld_error(name: &str, rule: &str) -> Error {
     Error::new(Code::Approval, format!("`{display_name}` is withheld: it contains a secret ({rule})"))
         .with_reason(Reason::Secret)
         .with("file", display_name)
-        .with_hint("name another file; a parameter, a part or a hook may name it once you run `hina trust`")
+        .with_hint(
+            Hint::from(
+                "name another file; in a trusted workspace, a parameter, a part or a hook may name it",
+            )
+            .then(Hint::TrustWorkspace),
+        )
 }

@@ -8,7 +8,7 @@
 
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
-use hinagata_document::{Digest, Reason, Result};
+use hinagata_document::{Digest, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -162,6 +162,8 @@ fn settings_digest(settings: Option<&str>) -> Option<Digest> {
 #[cfg(test)]
 mod tests {
     use std::{fs, time::UNIX_EPOCH};
+
+    use hinagata_document::Reason;
 
     use super::*;
 

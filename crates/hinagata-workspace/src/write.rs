@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 use serde::Serialize;
 
 /// How long to wait for a lock that another process holds. Work under it takes milliseconds; a process that holds it
@@ -270,14 +270,17 @@ fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
 pub fn io_error(action: &str, path: &Path, error: io::Error) -> Error {
     use io::ErrorKind as Kind;
     let (reason, hint) = match error.kind() {
-        Kind::PermissionDenied => {
-            ("permission", "change the permissions of the file and its directory, or run as their owner")
+        Kind::PermissionDenied => (
+            Reason::Permission,
+            "change the permissions of the file and its directory, or run as their owner",
+        ),
+        Kind::ReadOnlyFilesystem => (Reason::ReadOnly, "the file system is read-only: mount it writable"),
+        Kind::StorageFull | Kind::QuotaExceeded => (Reason::Full, "the disk is full: free some space"),
+        Kind::TimedOut => {
+            (Reason::Locked, "another process holds the lock: wait until it is done, or end it")
         }
-        Kind::ReadOnlyFilesystem => ("read_only", "the file system is read-only: mount it writable"),
-        Kind::StorageFull | Kind::QuotaExceeded => ("full", "the disk is full: free some space"),
-        Kind::TimedOut => ("locked", "another process holds the lock: wait until it is done, or end it"),
-        Kind::NotADirectory => ("io", "a part of the path is not a directory: move it away"),
-        _ => ("io", "check that the directory is writable and that the disk is not full"),
+        Kind::NotADirectory => (Reason::Io, "a part of the path is not a directory: move it away"),
+        _ => (Reason::Io, "check that the directory is writable and that the disk is not full"),
     };
     Error::new(Code::Store, format!("{} cannot be {action}", path.display()))
         .with_reason(reason)
@@ -404,10 +407,10 @@ mod tests {
         let error = Writer::lock(&place.path().join("file/dir"), ".lock", Readers::AsUsual).expect_err("no");
         assert_eq!(error.code(), Code::Store);
         for (kind, reason) in [
-            (io::ErrorKind::PermissionDenied, "permission"),
-            (io::ErrorKind::StorageFull, "full"),
-            (io::ErrorKind::ReadOnlyFilesystem, "read_only"),
-            (io::ErrorKind::TimedOut, "locked"),
+            (io::ErrorKind::PermissionDenied, Reason::Permission),
+            (io::ErrorKind::StorageFull, Reason::Full),
+            (io::ErrorKind::ReadOnlyFilesystem, Reason::ReadOnly),
+            (io::ErrorKind::TimedOut, Reason::Locked),
         ] {
             assert_eq!(io_error("written", Path::new("x"), kind.into()).reason(), Some(reason));
         }

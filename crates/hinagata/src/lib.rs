@@ -51,8 +51,8 @@ pub use hinagata_catalog::{
     record_resolution, source, store,
 };
 pub use hinagata_document::{
-    Code, CodeSpec, Diagnostic, Digest, Error, Hint, InvalidDigest, Place, Reason, Result, Severity,
-    warn_of_long_number,
+    Code, CodeSpec, Diagnostic, Digest, Error, Hint, HintText, InvalidDigest, Place, Reason, Result,
+    Severity, warn_of_long_number,
 };
 pub use hinagata_module as module;
 #[cfg(feature = "watch")]

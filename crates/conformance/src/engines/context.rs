@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use hinagata::{Code, Error, Result};
+use hinagata::{Code, Error, Reason, Result};
 use hinagata_agent::{ChatMessage, GivenContext, Invocation, Profile, Project, PromptSource, context_error};
 use hinagata_context::{PackedContext, Packer};
 use serde_json::{Value, json};
@@ -84,12 +84,12 @@ fn config(file: &Path, report: &[String]) -> Result<Value> {
 fn failure(error: &Error) -> ContextOutcome {
     let listed = error.details().get("paths").and_then(Value::as_array);
     let kind = match (error.code(), error.reason()) {
-        (Code::RenderTemplateNotFound, Some("template_file_missing")) => "template_file_missing",
+        (Code::RenderTemplateNotFound, Some(Reason::TemplateFileMissing)) => "template_file_missing",
         (Code::RenderTemplateNotFound, _) => "template_not_found",
-        (Code::RenderSyntax | Code::RenderRuntime, Some("unknown_filter")) => "unknown_filter",
+        (Code::RenderSyntax | Code::RenderRuntime, Some(Reason::UnknownFilter)) => "unknown_filter",
         (Code::RenderSyntax, _) => "template_syntax",
         (Code::RenderRuntime | Code::RenderUndefined, _) => "template_runtime",
-        (Code::Definition, Some("syntax")) => "config_parse",
+        (Code::Definition, Some(Reason::Syntax)) => "config_parse",
         (Code::Definition, _) if error.details().contains_key("version") => "config_version",
         (Code::Definition, _) if listed.is_some() => "config_invalid",
         (code, _) => code.as_str(),

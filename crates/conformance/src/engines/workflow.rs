@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::module::{StandIns, remove_hints};
 
 /// The calls of a process, and its output or its partial result.
-pub(super) fn run_calls(input: &Map<String, Value>) -> Result<Value, String> {
+pub(super) fn run_process(input: &Map<String, Value>) -> Result<Value, String> {
     let module = input.get("module").cloned().unwrap_or_default();
     let module = PromptModule::from_json_with(&module, &StandIns).map_err(|error| error.to_string())?;
     let mut process = process(input).map_err(|error| error.to_string())?;

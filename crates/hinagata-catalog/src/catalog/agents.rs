@@ -1,6 +1,6 @@
 //! The agents of a workspace together: their names, and what is wrong with them.
 
-use hinagata_document::{Code, Diagnostic, Error, Reason, Result};
+use hinagata_document::{Code, Diagnostic, Error, Hint, Reason, Result};
 use hinagata_workspace::{
     Directory,
     layout::{AGENTS, SHARED},
@@ -29,10 +29,9 @@ impl Catalog {
             listed.flatten().filter(|listed| listed.directory).map(|listed| listed.name).collect();
         let near = hinagata_value::near_names(id, names.iter().map(String::as_str));
         let hint = match self.agent_of_unused_pack(id) {
-            Some((pack, state)) => {
-                format!("the pack `{pack}` has one, but is {state}: `hina pack show {pack}`")
-            }
-            None => format!("define it in {SHARED}/{AGENTS}/{id}/agent.json"),
+            Some((pack, state)) => Hint::Advice(format!("the pack `{pack}` has one, but is {state}"))
+                .then(Hint::ShowPack { pack: pack.to_string() }),
+            None => Hint::Advice(format!("define it in {SHARED}/{AGENTS}/{id}/agent.json")),
         };
         Error::new(Code::NotFound, format!("agent `{id}` not found"))
             .with("agent_id", id)

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Hint, Reason, Result};
 use hinagata_workspace::{layout::SHARED_PROMPTS, write};
 use serde::Serialize;
 use serde_json::Value;
@@ -85,9 +85,10 @@ impl Catalog {
         let words = self.vocabulary().words_in("prompt").into_iter().filter(leads).filter(is_visible);
         let near = hinagata_value::near_names(id.as_str(), ids.chain(words));
         let hint = match self.entries(id).find_map(|entry| entry.pack()) {
-            Some(pack) => format!("the pack `{pack}` has one, but is not approved: `hina pack show {pack}`"),
-            None if self.reach().is_some() => BOUND_CALLER_HINT.to_owned(),
-            None => "`hina list` shows the prompts there are".to_owned(),
+            Some(pack) => Hint::Advice(format!("the pack `{pack}` has one, but is not approved"))
+                .then(Hint::ApprovePack { pack: pack.to_string() }),
+            None if self.reach().is_some() => BOUND_CALLER_HINT.into(),
+            None => Hint::ListPrompts,
         };
         let error = Error::new(Code::NotFound, format!("prompt `{id}` not found"))
             .with("prompt_id", id.as_str())
@@ -210,7 +211,7 @@ impl Catalog {
         let problem = self.resolutions().problem_of(id);
         let (reason, message) = match (recorded, problem) {
             (None, Some(problem)) => (
-                "unresolved",
+                Reason::Unresolved,
                 format!(
                     "`{id}` has {} candidates, and {SHARED_PROMPTS}/{}, which may choose one, cannot be used: {}",
                     several.len(),
@@ -219,10 +220,10 @@ impl Catalog {
                 ),
             ),
             (None, None) => {
-                ("unresolved", format!("`{id}` has {} candidates and no resolution", several.len()))
+                (Reason::Unresolved, format!("`{id}` has {} candidates and no resolution", several.len()))
             }
             (Some(recorded), _) => (
-                "stale_resolution",
+                Reason::StaleResolution,
                 format!("the resolution of `{id}` names `{}`, which no longer exists", recorded.source),
             ),
         };
@@ -231,10 +232,10 @@ impl Catalog {
             .with_reason(reason)
             .with("candidates", sources.clone())
             .with("candidate_details", serde_json::to_value(candidates).unwrap_or_default());
-        let choose = format!("choose one with `hina resolve {id} {}`", sources[0]);
+        let choose = Hint::ChooseCandidate { id: id.to_string(), source: sources[0].to_owned() };
         match problem {
             Some(problem) => {
-                let error = error.with_hint(format!("correct or remove the file, then {choose}"));
+                let error = error.with_hint(Hint::from("correct or remove the file").then(choose));
                 problem.place().cloned().into_iter().fold(error, Error::at)
             }
             None => error.with_hint(choose),
@@ -260,7 +261,7 @@ impl Catalog {
                 .with("prompt_id", id.as_str())
                 .with("source", source)
                 .with_near(known.map(str::to_owned).collect())
-                .with_hint(format!("`hina resolve {id}` shows the candidates")));
+                .with_hint(Hint::ShowCandidates { id: id.to_string() }));
         };
         if let Some(pack) = entry.pack().filter(|_| !self.is_usable(entry)) {
             return Err(not_approved(pack));
@@ -353,5 +354,5 @@ impl Catalog {
 pub fn not_approved(pack: &PackId) -> Error {
     Error::new(Code::Approval, format!("the pack `{pack}` is not approved"))
         .with("pack_id", pack.as_str())
-        .with_hint(format!("approve it first: `hina pack approve {pack}`"))
+        .with_hint(Hint::ApprovePack { pack: pack.to_string() })
 }

@@ -303,7 +303,7 @@ mod tests {
         let catalog = Catalog::open(CatalogOptions::new("no/such/workspace")).with_reach(&team());
         assert!(catalog.list().is_empty());
         let error = catalog.choose("general_systen").expect_err("is not there");
-        assert!(error.near().is_empty() && error.hint() == Some(BOUND_CALLER_HINT), "{error:?}");
+        assert!(error.near().is_empty() && error.hint() == Some(&BOUND_CALLER_HINT.into()), "{error:?}");
         assert!(catalog.candidates("general_system").is_err());
     }
 

@@ -3,7 +3,7 @@
 //!
 //! The reasons are in `docs/design/unreadable-files.md`.
 
-use hinagata_document::{Code, Diagnostic, Error, Severity};
+use hinagata_document::{Code, Diagnostic, Error, Hint, Severity};
 use hinagata_workspace::layout::{PACKS, SHARED_PROMPTS};
 use serde_json::Value;
 
@@ -105,7 +105,7 @@ impl Catalog {
                 let error = error.map_message(|message| {
                     format!("{message}, but `{}` cannot be read and may contain it", place(first))
                 });
-                error.with_hint("`hina doctor` tells what is wrong with it")
+                error.with_hint(Hint::DiagnoseWorkspace)
             }
         }
     }

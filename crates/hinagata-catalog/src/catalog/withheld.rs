@@ -1,6 +1,6 @@
 //! What Python does not get in a workspace that the user does not trust.
 
-use hinagata_document::{Code, Diagnostic, Error, Reason};
+use hinagata_document::{Code, Diagnostic, Error, Hint, Reason};
 use hinagata_workspace::permissions_needing_trust;
 
 use super::Catalog;
@@ -13,7 +13,7 @@ pub fn untrusted_error(who: &str, names: &[impl AsRef<str>]) -> Error {
     Error::new(Code::Approval, format!("the workspace is not trusted, so {who} no `{}`", names.join("`, `")))
         .with_reason(Reason::Untrusted)
         .with("withheld", names)
-        .with_hint("read its code and settings, then run `hina trust`")
+        .with_hint(Hint::TrustWorkspace)
 }
 
 impl Catalog {

@@ -80,8 +80,10 @@ pub(crate) fn resolve_inheritance(
 
 fn chain_error(definition: &Definition, chain: Vec<String>, cycle: bool) -> Error {
     let (reason, message) = match cycle {
-        true => ("extends_cycle", format!("prompts extend each other in a circle: {}", chain.join(" -> "))),
-        false => ("extends_depth", format!("`{}` has more than {MOST_PARENTS} parents", definition.id)),
+        true => {
+            (Reason::ExtendsCycle, format!("prompts extend each other in a circle: {}", chain.join(" -> ")))
+        }
+        false => (Reason::ExtendsDepth, format!("`{}` has more than {MOST_PARENTS} parents", definition.id)),
     };
     Error::definition(reason, message).with("prompt_id", definition.id.as_str()).with("chain", chain)
 }

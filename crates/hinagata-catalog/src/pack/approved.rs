@@ -12,7 +12,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use hinagata_document::{Code, Digest, Error, Reason, Result};
+use hinagata_document::{Code, Digest, Error, Hint, Reason, Result};
 use hinagata_workspace::{Directory, Stamp};
 
 use super::{
@@ -43,7 +43,7 @@ impl ApprovedCopy {
     pub(super) fn read(&self, path: &str, approved: &Digest, largest: u64) -> Result<(Vec<u8>, Stamp)> {
         let read = self.directory.read_with_stamp(path, largest).map_err(|error| match error.reason() {
             // It was approved as large as it is.
-            Some("size") => error,
+            Some(Reason::Size) => error,
             _ => self.unreadable_error(path).with_source(error),
         });
         let (bytes, stamp) = read?.ok_or_else(|| self.missing_error(path))?;
@@ -90,7 +90,5 @@ fn copy_error(pack: &PackId, what: &str) -> Error {
     Error::new(Code::Approval, format!("the approved copy of the pack `{pack}` {what}"))
         .with_reason(Reason::Copy)
         .with("pack_id", pack.as_str())
-        .with_hint(format!(
-            "look at the pack with `hina pack show {pack}`; `hina pack approve {pack}` makes a new copy"
-        ))
+        .with_hint(Hint::ApprovePack { pack: pack.to_string() })
 }

@@ -81,19 +81,21 @@ pub fn refusal_error(pack: &PackId, refused: &Refused) -> Error {
     let path = &refused.path;
     let limits = PackLimits::DEFAULT;
     let (message, hint) = match refused.reason {
-        "link" => (format!("`{path}` is a link"), "replace it with its target".to_owned()),
-        "bytecode" => {
+        Reason::Link => (format!("`{path}` is a link"), "replace it with its target".to_owned()),
+        Reason::Bytecode => {
             let message = format!("`{path}` is Python bytecode, which nobody can review");
             (message, "remove it: Python runs the source".to_owned())
         }
-        "special" => (format!("`{path}` is neither a file nor a directory"), "remove it".to_owned()),
-        "name" => (format!("a name in `{path}/` is not plain text"), "rename it".to_owned()),
-        "count" => ("it has too many files".to_owned(), format!("at most {} are allowed", limits.entries)),
-        "depth" => {
+        Reason::Special => (format!("`{path}` is neither a file nor a directory"), "remove it".to_owned()),
+        Reason::Name => (format!("a name in `{path}/` is not plain text"), "rename it".to_owned()),
+        Reason::Count => {
+            ("it has too many files".to_owned(), format!("at most {} are allowed", limits.entries))
+        }
+        Reason::Depth => {
             let message = format!("`{path}` is nested too deeply");
             (message, format!("at most {} levels are allowed", limits.depth))
         }
-        "size" => {
+        Reason::Size => {
             let hint =
                 format!("a file may have {} MiB, a pack {} MiB", limits.file >> 20, limits.total >> 20);
             (format!("`{path}` exceeds the size limit"), hint)

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
+use hinagata_document::Reason;
 use hinagata_workspace::Stamp;
 use serde::Serialize;
 
@@ -44,7 +45,7 @@ pub struct Refused {
     /// Where it is, as a path from the pack.
     pub path: String,
     /// What it is: `link`, `special`, `name`, `bytecode`, `count`, `depth`, `size` or `unreadable`.
-    pub reason: &'static str,
+    pub reason: Reason,
 }
 
 /// Everything in a pack directory.
@@ -74,12 +75,12 @@ fn walk_without(directory: &Path, limits: &PackLimits, is_left_out: impl Fn(&str
     let mut left = vec![(String::new(), 0)];
     while let Some((path, depth)) = left.pop() {
         let listed = list(&directory.join(&path)).unwrap_or_else(|_| {
-            walked.refuse(&path, "unreadable");
+            walked.refuse(&path, Reason::Unreadable);
             Vec::new()
         });
         for (name, kind) in listed {
             let Some(name) = name else {
-                walked.refuse(&path, "name");
+                walked.refuse(&path, Reason::Name);
                 continue;
             };
             if kind == Kind::Directory && is_left_out(&name) {
@@ -88,13 +89,13 @@ fn walk_without(directory: &Path, limits: &PackLimits, is_left_out: impl Fn(&str
             let inner = if path.is_empty() { name } else { format!("{path}/{name}") };
             walked.entries += 1;
             if walked.entries > limits.entries {
-                walked.refuse(&inner, "count");
+                walked.refuse(&inner, Reason::Count);
                 return walked;
             }
             match kind {
-                Kind::Directory if depth == limits.depth => walked.refuse(&inner, "depth"),
+                Kind::Directory if depth == limits.depth => walked.refuse(&inner, Reason::Depth),
                 Kind::Directory => left.push((inner, depth + 1)),
-                Kind::File if is_bytecode(&inner) => walked.refuse(&inner, "bytecode"),
+                Kind::File if is_bytecode(&inner) => walked.refuse(&inner, Reason::Bytecode),
                 Kind::File => walked.file(directory, inner, limits),
                 Kind::Refused(reason) => walked.refuse(&inner, reason),
             }
@@ -105,17 +106,17 @@ fn walk_without(directory: &Path, limits: &PackLimits, is_left_out: impl Fn(&str
 }
 
 impl Walked {
-    fn refuse(&mut self, path: &str, reason: &'static str) {
+    fn refuse(&mut self, path: &str, reason: Reason) {
         self.refused.push(Refused { path: path.to_owned(), reason });
     }
 
     fn file(&mut self, directory: &Path, path: String, limits: &PackLimits) {
         // What became a link or a pipe since it was listed is none of the files.
         let metadata = fs::symlink_metadata(directory.join(&path)).ok().filter(fs::Metadata::is_file);
-        let Some(metadata) = metadata else { return self.refuse(&path, "unreadable") };
+        let Some(metadata) = metadata else { return self.refuse(&path, Reason::Unreadable) };
         self.bytes = self.bytes.saturating_add(metadata.len());
         if metadata.len() > limits.file || self.bytes > limits.total {
-            self.refuse(&path, "size");
+            self.refuse(&path, Reason::Size);
         }
         self.files.insert(path, Stamp::from_metadata(&metadata));
     }
@@ -130,7 +131,7 @@ fn is_bytecode(path: &str) -> bool {
 enum Kind {
     Directory,
     File,
-    Refused(&'static str),
+    Refused(Reason),
 }
 
 /// The names in a directory, `None` for one that is no text, and what they are.
@@ -138,10 +139,10 @@ fn list(directory: &Path) -> io::Result<Vec<(Option<String>, Kind)>> {
     let entry = |entry: io::Result<fs::DirEntry>| {
         let entry = entry?;
         let kind = match entry.file_type()? {
-            kind if kind.is_symlink() => Kind::Refused("link"),
+            kind if kind.is_symlink() => Kind::Refused(Reason::Link),
             kind if kind.is_dir() => Kind::Directory,
             kind if kind.is_file() => Kind::File,
-            _ => Kind::Refused("special"),
+            _ => Kind::Refused(Reason::Special),
         };
         // A backslash is a separator elsewhere; a line break could make two lists of files look the same.
         let is_plain = |name: &String| !name.contains(|c: char| c == '\\' || c.is_control());
@@ -179,7 +180,7 @@ mod tests {
         let walked = walk_pack(root, &PackLimits::DEFAULT);
         assert_eq!(walked.files.keys().collect::<Vec<_>>(), ["a/.hidden", "a/b/c.md", "pack.json"]);
         let refused: Vec<_> =
-            walked.refused.iter().map(|refused| (refused.path.as_str(), refused.reason)).collect();
+            walked.refused.iter().map(|refused| (refused.path.as_str(), refused.reason.as_str())).collect();
         assert_eq!(
             refused,
             [("", "name"), ("a", "name"), ("a/link", "link"), ("out", "link"), ("pipe", "special")]
@@ -193,7 +194,7 @@ mod tests {
             write(place.path(), path);
         }
         let reasons = |limits: PackLimits| -> Vec<&'static str> {
-            walk_pack(place.path(), &limits).refused.iter().map(|refused| refused.reason).collect()
+            walk_pack(place.path(), &limits).refused.iter().map(|refused| refused.reason.as_str()).collect()
         };
         let limits = PackLimits::DEFAULT;
         assert_eq!(reasons(limits), [""; 0]);

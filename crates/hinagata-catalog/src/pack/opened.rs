@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hinagata_document::{Code, Diagnostic, Error, Reason, Result};
+use hinagata_document::{Code, Diagnostic, Error, Hint, Reason, Result};
 use hinagata_workspace::{
     Directory, decode_text,
     layout::{PACKS, PROMPTS},
@@ -133,25 +133,28 @@ impl Pack {
     /// Why nothing of it is used.
     fn unused_diagnostic(&self) -> Option<Diagnostic> {
         let (pack, state) = (&self.id, self.approval());
-        let (message, hint) = match state {
+        let (reason, message, hint) = match state {
             Approval::Approved => return None,
             Approval::Pending => (
+                Reason::Pending,
                 format!("the pack `{pack}` is not approved and therefore not used"),
-                format!("look at it with `hina pack show {pack}`, then `hina pack approve {pack}`"),
+                Hint::ApprovePack { pack: pack.to_string() },
             ),
             Approval::Modified => (
+                Reason::Modified,
                 format!("the pack `{pack}` has changed since it was approved and is therefore not used"),
-                format!("see what changed with `hina pack verify {pack}`, then `hina pack approve {pack}`"),
+                Hint::VerifyPack { pack: pack.to_string() },
             ),
             Approval::Rejected => (
+                Reason::Rejected,
                 format!("the pack `{pack}` is rejected and therefore not used"),
-                format!(
-                    "take it away with `hina pack remove {pack}`, or use it after `hina pack approve {pack}`"
-                ),
+                Hint::RemovePack { pack: pack.to_string() }
+                    .then("or use it")
+                    .then(Hint::ApprovePack { pack: pack.to_string() }),
             ),
         };
         let error = Error::new(Code::Approval, message)
-            .with_reason(state.as_str())
+            .with_reason(reason)
             .with("pack_id", pack.as_str())
             .with_hint(hint);
         Some(Diagnostic::warning(self.path(), error))

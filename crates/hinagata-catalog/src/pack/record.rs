@@ -19,7 +19,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use hinagata_document::{Code, Digest, Error, Reason, Result};
+use hinagata_document::{Code, Digest, Error, Hint, Reason, Result};
 use hinagata_workspace::{
     Directory, Stamp, format_utc,
     layout::STAMPS_FILE,
@@ -179,7 +179,7 @@ impl PackState {
             )
             .with_reason(Reason::Modified)
             .with("pack_id", self.pack.as_str())
-            .with_hint(format!("look at it again with `hina pack show {}`", self.pack)));
+            .with_hint(Hint::ShowPack { pack: self.pack.to_string() }));
         }
         let record = Record {
             workspace: self.workspace.root.to_string_lossy().into_owned(),

@@ -6,7 +6,7 @@ use std::{
     time::SystemTime,
 };
 
-use hinagata_document::{Code, Digest, Error, Reason, Result};
+use hinagata_document::{Code, Digest, Error, Hint, Reason, Result};
 use hinagata_workspace::{Directory, Stamp};
 
 use super::{
@@ -141,12 +141,12 @@ impl Seal {
         path: &str,
         largest: u64,
     ) -> Result<Option<(Vec<u8>, Stamp)>> {
-        let Some(record) = self.record() else { return live.bytes(path, largest) };
+        let Some(record) = self.record() else { return live.read_with_stamp(path, largest) };
         let inner = join(base, path);
         match record?.1.files.get(&inner) {
             Some(approved) => self.copy()?.read(&inner, approved, largest).map(Some),
             // It is read to tell why it cannot be used, and goes no further.
-            None => match live.bytes(path, largest)? {
+            None => match live.read_with_stamp(path, largest)? {
                 Some(_) => Err(self.modified_error(&inner)),
                 None => Ok(None),
             },
@@ -213,7 +213,7 @@ impl Seal {
         Error::new(Code::Approval, format!("the approval of the pack `{}` was revoked", self.pack))
             .with_reason(Reason::Pending)
             .with("pack_id", self.pack.as_str())
-            .with_hint(format!("`hina pack approve {}` approves it again", self.pack))
+            .with_hint(Hint::ApprovePack { pack: self.pack.to_string() })
     }
 
     fn modified_error(&self, path: &str) -> Error {
@@ -222,7 +222,7 @@ impl Seal {
             .with_reason(Reason::Modified)
             .with("pack_id", pack.as_str())
             .with("file", path)
-            .with_hint(format!("see what changed with `hina pack verify {pack}`, then approve it again"))
+            .with_hint(Hint::VerifyPack { pack: pack.to_string() })
     }
 }
 

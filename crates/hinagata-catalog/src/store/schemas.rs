@@ -2,7 +2,7 @@
 
 use hinagata_document::Result;
 #[cfg(feature = "schema")]
-use hinagata_document::{Code, Error};
+use hinagata_document::{Code, Error, Hint};
 use serde_json::Value;
 
 use super::StoreKind;
@@ -49,7 +49,7 @@ pub fn check_shape(kind: StoreKind, id: &str, document: &Value) -> Result<()> {
         .collect();
     Err(Error::new(Code::Validation, format!("`{id}` is not a valid {}{place}: {message}", kind.singular()))
         .with("schema_errors", details)
-        .with_hint(format!("`hina store schema {}` prints the shape", kind.as_str())))
+        .with_hint(Hint::PrintSchema { kind: kind.as_str().to_owned() }))
 }
 
 /// Whether `document` has the shape of its kind: nobody can tell.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::render::print_warnings;
 use crate::{
     failure::Failure,
+    hints::hint_text,
     input::Inputs,
     output::{self, Format},
     progress::Bar,
@@ -133,7 +134,7 @@ impl InvokeArguments {
         })?;
         drop(bar);
         match Format::from_globals(globals) {
-            Format::Json => output::print_json(&invoked.to_json()),
+            Format::Json => output::print_json(&invoked.to_json_with(hint_text)),
             Format::Text => {
                 print_warnings(workspace, &invoked.warnings);
                 output::print_json(&invoked.messages)

@@ -78,7 +78,9 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&described(found)),
         Format::Text => {
-            let text = |value: &Value| output::sanitize_text(&mask_password(&found.setting.kind.format_value(value)));
+            let text = |value: &Value| {
+                output::sanitize_text(&mask_password(&found.setting.kind.format_value(value)))
+            };
             let mut rows = vec![vec![text(&found.value), found.origin.to_string()]];
             rows.extend(
                 found.overridden.iter().map(|(value, origin)| vec![text(value), format!("{origin} (lost)")]),

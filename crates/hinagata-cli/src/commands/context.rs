@@ -8,12 +8,13 @@ use std::{
 
 use hinagata::settings::group_digits;
 use hinagata_agent::{Project, context_error};
-use hinagata_context::{ContextOptions, Entry, Error, Frame, PackedContext, Packer, Reason, Report};
+use hinagata_context::{ContextOptions, Entry, Error, Frame, LeftOutReason, PackedContext, Packer, Report};
 use serde_json::Value;
 
 use super::render::print_warnings;
 use crate::{
     failure::Failure,
+    hints::hint_text,
     output::{self, Format},
     progress::Bar,
     stack,
@@ -185,7 +186,7 @@ impl PackArguments {
 fn json(packed: &PackedContext, project: &Project) -> Result<Value, Failure> {
     let mut all = serde_json::to_value(packed).map_err(|error| Failure::system_error(error.to_string()))?;
     let warnings = project.settings_warnings().into_iter().chain(project.warnings(&packed.report));
-    all["warnings"] = warnings.map(|warning| warning.to_json()).collect();
+    all["warnings"] = warnings.map(|warning| warning.to_json_with(hint_text)).collect();
     Ok(all)
 }
 
@@ -235,7 +236,7 @@ fn summary(report: &Report, advice: &str) -> String {
         let about = if report.tokens_estimated == Some(true) { "about " } else { "" };
         let _ = write!(text, ", {about}{} tokens", group_digits(tokens as u64));
     }
-    let left: Vec<String> = Reason::ALL
+    let left: Vec<String> = LeftOutReason::ALL
         .iter()
         .filter(|reason| report.count(**reason) > 0)
         .map(|reason| format!("{} {}", group_digits(report.count(*reason) as u64), reason.as_str()))
@@ -266,7 +267,7 @@ fn row(entry: &Entry) -> Vec<String> {
         Some(resource) => format!("{resource}: {}", entry.path),
         None => entry.path.clone(),
     };
-    let state = entry.reason.map_or("taken", Reason::as_str).to_owned();
+    let state = entry.reason.map_or("taken", LeftOutReason::as_str).to_owned();
     let tokens = entry.tokens.map(|tokens| tokens as u64);
     vec![path, number(entry.bytes), number(tokens), state, entry.detail.clone().unwrap_or_default()]
 }

@@ -8,6 +8,7 @@ use crate::{
     call::CallArguments,
     diagnostic::truncate_for_display,
     failure::Failure,
+    hints::hint_text,
     output::{self, Format, sanitize_text},
     workspace::{Globals, Workspace},
 };
@@ -35,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let (call, engine) = (arguments.call.read()?, workspace.open_engine()?);
     let rendered = call.render_prompt(&workspace, &engine, true)?;
     match Format::from_globals(globals) {
-        Format::Json => output::print_json(&rendered.to_json()),
+        Format::Json => output::print_json(&rendered.to_json_with(hint_text)),
         Format::Text => {
             print_warnings(&workspace, &rendered.warnings);
             output::print_text(&page(&workspace, &rendered))

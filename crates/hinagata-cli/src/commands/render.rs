@@ -13,6 +13,7 @@ use hinagata::{
 use crate::{
     call::CallArguments,
     failure::Failure,
+    hints::hint_text,
     output::{self, Format, sanitize_text},
     request::{self, RequestArguments, format_parser},
     workspace::{Globals, Workspace},
@@ -108,7 +109,7 @@ fn formatted_json(
     output_format: Option<OutputFormat>,
     made: Option<&Formatted>,
 ) -> serde_json::Value {
-    let mut all = rendered.to_json();
+    let mut all = rendered.to_json_with(hint_text);
     if let Some(made) = made {
         all["body"] = made.to_value();
         all["left_out"] = made.notes().into();

@@ -2,7 +2,9 @@
 
 use std::{fs, path::Path};
 
-use hinagata_context::{ContextOptions, Frame, Packer, Reason, Resource, ResourceKind, Rules, Tokens, pack};
+use hinagata_context::{
+    ContextOptions, Frame, LeftOutReason, Packer, Resource, ResourceKind, Rules, Tokens, pack,
+};
 use tempfile::TempDir;
 
 fn tree(files: &[(&str, &str)]) -> TempDir {
@@ -28,12 +30,12 @@ fn taken(options: &ContextOptions) -> Vec<String> {
     pack(options).expect("packs").files.into_iter().map(|file| file.path).collect()
 }
 
-fn left_out(options: &ContextOptions) -> Vec<(String, Reason)> {
+fn left_out(options: &ContextOptions) -> Vec<(String, LeftOutReason)> {
     let entries = pack(options).expect("packs").report.entries;
     entries.into_iter().filter_map(|entry| Some((entry.path, entry.reason?))).collect()
 }
 
-fn pairs(expected: &[(&str, Reason)]) -> Vec<(String, Reason)> {
+fn pairs(expected: &[(&str, LeftOutReason)]) -> Vec<(String, LeftOutReason)> {
     expected.iter().map(|(path, reason)| ((*path).to_owned(), *reason)).collect()
 }
 
@@ -57,11 +59,11 @@ fn ignore_files_leave_out_and_are_reported() {
     assert_eq!(
         left_out(&options),
         pairs(&[
-            ("a.log", Reason::Ignored),
-            ("b.md", Reason::Ignored),
-            ("big/", Reason::Ignored),
-            ("sub/only.md", Reason::Ignored),
-            ("sub/secret.md", Reason::Ignored),
+            ("a.log", LeftOutReason::Ignored),
+            ("b.md", LeftOutReason::Ignored),
+            ("big/", LeftOutReason::Ignored),
+            ("sub/only.md", LeftOutReason::Ignored),
+            ("sub/secret.md", LeftOutReason::Ignored),
         ])
     );
     options.rules.ignore_files = false;
@@ -73,7 +75,10 @@ fn a_directory_that_is_left_out_is_not_walked_when_a_pattern_starts_there() {
     let place = tree(&[("temp/a.md", "a"), ("gen/b.md", "b"), ("gen/deep/c.md", "c")]);
     let options =
         ContextOptions { exclude: vec!["gen/**".into()], ..options(&place, &["temp/*.md", "gen/deep/*.md"]) };
-    assert_eq!(left_out(&options), pairs(&[("temp/", Reason::Excluded), ("gen/deep/", Reason::Excluded)]));
+    assert_eq!(
+        left_out(&options),
+        pairs(&[("temp/", LeftOutReason::Excluded), ("gen/deep/", LeftOutReason::Excluded)])
+    );
 }
 
 #[test]
@@ -128,7 +133,10 @@ fn binary_files_are_left_out_and_other_bytes_are_replaced() {
     write(place.path(), "large.txt", &[vec![0_u8; 4], vec![b'x'; 300 << 10]].concat());
     let options = ContextOptions { max_bytes: 1 << 20, ..options(&place, &["*.txt"]) };
     assert_eq!(taken(&options), ["late.txt", "latin.txt"]);
-    assert_eq!(left_out(&options), pairs(&[("a.txt", Reason::Binary), ("large.txt", Reason::Binary)]));
+    assert_eq!(
+        left_out(&options),
+        pairs(&[("a.txt", LeftOutReason::Binary), ("large.txt", LeftOutReason::Binary)])
+    );
     assert_eq!(pack(&options).expect("packs").files[1].content, "caf\u{fffd}");
 }
 
@@ -143,7 +151,7 @@ fn the_budget_in_tokens_says_what_did_not_fit() {
     assert_eq!(report.tokens_estimated, Some(true));
     assert!(report.total_tokens.is_some_and(|total| total > 100 && total <= 300), "{report:?}");
     let dropped = report.entries.iter().find(|entry| entry.path == "b.md").expect("is reported");
-    assert_eq!(dropped.reason, Some(Reason::Budget));
+    assert_eq!(dropped.reason, Some(LeftOutReason::Budget));
     assert!(dropped.detail.as_deref().is_some_and(|detail| detail.contains("tokens")), "{dropped:?}");
 }
 
@@ -157,7 +165,7 @@ fn focus_and_priorities_decide_on_what_fits() {
         ..options(&place, &["**/*"])
     };
     assert_eq!(taken(&options), ["src/auth/c.rs", "src/b.rs"]);
-    assert_eq!(left_out(&options), pairs(&[("a.md", Reason::Budget)]));
+    assert_eq!(left_out(&options), pairs(&[("a.md", LeftOutReason::Budget)]));
 }
 
 #[cfg(unix)]
@@ -171,7 +179,7 @@ fn links_that_lead_in_circles_end() {
     let found = taken(&options(&place, &["**/*.md"]));
     assert_eq!(found, ["a/x.md", "b/y.md", "a/b/y.md", "b/a/x.md"]);
     let left = left_out(&options(&place, &["**/*.md"]));
-    assert!(left.contains(&("a/up/".to_owned(), Reason::Unreadable)), "{left:?}");
+    assert!(left.contains(&("a/up/".to_owned(), LeftOutReason::Unreadable)), "{left:?}");
 }
 
 #[cfg(unix)]
@@ -182,7 +190,7 @@ fn broken_links_are_reported_and_special_files_are_left_out() {
     symlink("nowhere", place.path().join("b.md")).expect("linked");
     let socket = std::os::unix::net::UnixListener::bind(place.path().join("c.md")).expect("bound");
     assert_eq!(taken(&options(&place, &["*.md", "c.md"])), ["a.md"]);
-    assert_eq!(left_out(&options(&place, &["*.md"])), pairs(&[("b.md", Reason::Unreadable)]));
+    assert_eq!(left_out(&options(&place, &["*.md"])), pairs(&[("b.md", LeftOutReason::Unreadable)]));
     drop(socket);
 }
 
@@ -218,20 +226,28 @@ fn links_that_lead_out_of_the_base_are_left_out_and_reported() {
     left.sort_by(|one, other| one.0.cmp(&other.0));
     assert_eq!(
         left,
-        pairs(&[("beside/", Reason::Outside), ("dir/", Reason::Outside), ("out.md", Reason::Outside)])
+        pairs(&[
+            ("beside/", LeftOutReason::Outside),
+            ("dir/", LeftOutReason::Outside),
+            ("out.md", LeftOutReason::Outside)
+        ])
     );
     // Named explicitly, and as directories to walk.
     let named = packing(&["out.md", "dir/deep.md", "dir/*.md", "c.md"], Rules::default());
     assert_eq!(taken(&named), ["c.md"]);
     assert_eq!(
         left_out(&named),
-        pairs(&[("out.md", Reason::Outside), ("dir/deep.md", Reason::Outside), ("dir/", Reason::Outside)])
+        pairs(&[
+            ("out.md", LeftOutReason::Outside),
+            ("dir/deep.md", LeftOutReason::Outside),
+            ("dir/", LeftOutReason::Outside)
+        ])
     );
     // Files outside can be named explicitly, but links from there are not followed.
     symlink("../base/a.md", place.path().join("other/back.md")).expect("linked");
     let outside = packing(&["../other/*.md"], Rules::default());
     assert_eq!(taken(&outside), ["../other/secret.md"]);
-    assert_eq!(left_out(&outside), pairs(&[("../other/back.md", Reason::Outside)]));
+    assert_eq!(left_out(&outside), pairs(&[("../other/back.md", LeftOutReason::Outside)]));
     let compat = packing(&["**/*.md"], Rules::compat());
     assert_eq!(taken(&compat).len(), 7);
 }
@@ -301,7 +317,7 @@ fn many_files_keep_their_order_and_both_ways_write_the_same() {
         let again = pack(&options).expect("packs");
         assert_eq!(again.text, packed.text);
         assert_eq!(packed.total_bytes, packed.report.total_bytes);
-        assert!(packed.total_bytes <= 60_000 && packed.report.count(Reason::Budget) > 0);
+        assert!(packed.total_bytes <= 60_000 && packed.report.count(LeftOutReason::Budget) > 0);
     }
 }
 

@@ -128,9 +128,9 @@ fn escape(chars: &mut Peekable<Chars<'_>>, out: &mut String) -> Result<(), &'sta
         't' => out.push('\t'),
         'v' => out.push('\x0b'),
         '0'..='7' => out.push(octal(c, chars)),
-        'x' => out.push(hex(chars, 2, "`\\x` wants two hexadecimal digits")?),
-        'u' => out.push(hex(chars, 4, "`\\u` wants four hexadecimal digits")?),
-        'U' => out.push(hex(chars, 8, "`\\U` wants eight hexadecimal digits")?),
+        'x' => out.push(hex(chars, 2, "`\\x` requires two hexadecimal digits")?),
+        'u' => out.push(hex(chars, 4, "`\\u` requires four hexadecimal digits")?),
+        'U' => out.push(hex(chars, 8, "`\\U` requires eight hexadecimal digits")?),
         'N' => out.push(named_character(chars)?),
         c if c.is_ascii() => out.extend(['\\', c]),
         c => {
@@ -157,7 +157,7 @@ static CHARACTERS: LazyLock<HashMap<&str, char>> = LazyLock::new(|| {
 
 /// Reads a character as its name in braces, in upper or lower case.
 fn named_character(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str> {
-    const EXPECTED: &str = "`\\N` wants the name of a character in braces";
+    const EXPECTED: &str = "`\\N` requires the name of a character in braces";
     chars.next_if_eq(&'{').ok_or(EXPECTED)?;
     let mut name = String::new();
     loop {
@@ -166,8 +166,7 @@ fn named_character(chars: &mut Peekable<Chars<'_>>) -> Result<char, &'static str
             c => name.push(c),
         }
     }
-    const UNKNOWN: &str =
-        "the name of this character is not known; write the character itself or `\\u` and its number";
+    const UNKNOWN: &str = "unknown character name; write the character itself or `\\u` and its number";
     CHARACTERS.get(&*name.to_ascii_uppercase()).copied().ok_or(UNKNOWN)
 }
 
@@ -199,7 +198,7 @@ fn hex(
             return char::from_u32(code).ok_or(syntax_error);
         }
     }
-    char::from_u32(code).ok_or("the escape names no character")
+    char::from_u32(code).ok_or("the escape is not a valid character")
 }
 
 fn hex_digits(chars: &mut Peekable<Chars<'_>>, len: usize) -> Option<u32> {

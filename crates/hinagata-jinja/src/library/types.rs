@@ -75,7 +75,7 @@ pub(crate) fn type_error(
 /// The error for using a captured output as text if it contains parts of messages, which are not text.
 #[cold]
 pub(crate) fn no_text_error() -> Error {
-    Error::runtime("a capture that holds a message, media or resource has no text of its own")
+    Error::runtime("captured output with a message, media or a resource cannot be used as text")
         .with_hint("print it as a whole")
 }
 

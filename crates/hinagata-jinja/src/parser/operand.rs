@@ -206,8 +206,8 @@ impl Parser<'_> {
             (None, Err(keys)) => Ok(PostfixOp::Item(Expr { kind: ExprKind::Tuple(keys), span })),
             (Some(slice), _) => {
                 if count > 1 {
-                    let hint = "write one subscript behind the other: `x[1:2][3]`";
-                    let message = "a slice cannot stand beside other subscripts";
+                    let hint = "write separate subscripts: `x[1:2][3]`";
+                    let message = "a slice cannot be combined with other subscripts";
                     self.report_late(Late::Python, span, message, Some(hint));
                 }
                 Ok(PostfixOp::Slice(slice))

@@ -139,7 +139,7 @@ impl<'s> Parser<'s> {
         let error = self.error_here(format!("expected {what}, found {}", self.current().describe_token()));
         match self.current() {
             TokenKind::Op(Op::Assign) => error.with_hint("`==` compares; `{% set %}` assigns"),
-            TokenKind::Op(Op::Semicolon) => error.with_hint("a tag holds one statement or expression"),
+            TokenKind::Op(Op::Semicolon) => error.with_hint("a tag contains one statement or expression"),
             TokenKind::Name("not") => error.with_hint("the operators are `not in` and `is not`"),
             _ => error,
         }

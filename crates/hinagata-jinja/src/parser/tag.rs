@@ -64,17 +64,17 @@ impl Parser<'_> {
         let scoped = self.skip_name("scoped")?;
         let required = self.skip_name("required")?;
         if self.at_op(Op::Sub) {
-            let error = self.error_here("the name of a block cannot hold a hyphen");
+            let error = self.error_here("the name of a block cannot contain a hyphen");
             return Err(error.with_hint("write an underscore"));
         }
         if !self.blocks.insert(name.name.clone()) {
-            self.report_late(Late::Blocks, at, format!("the block `{}` is there twice", name.name), None);
+            self.report_late(Late::Blocks, at, format!("duplicate block `{}`", name.name), None);
         }
         let callers = std::mem::take(&mut self.context.callers);
         let body = self.last_body("block", at, &["endblock"], Scope::Function)?;
         self.context.callers = callers;
         if required && !body.iter().all(is_blank) {
-            let error = self.error_here("a required block holds comments and whitespace only");
+            let error = self.error_here("a required block may contain comments and whitespace only");
             return Err(
                 error.with_hint(format!("a child template must replace `{}`; leave it empty", name.name))
             );
@@ -88,8 +88,8 @@ impl Parser<'_> {
         let at = self.tag_name()?;
         let template = self.expression()?;
         if self.context.scopes > 0 {
-            let message = "`extends` stands outside of all blocks but `if`";
-            self.report_late(Late::Compile, at, message, Some("move it to the begin of the template"));
+            let message = "`extends` is allowed only at the top level and inside `if`";
+            self.report_late(Late::Compile, at, message, Some("move it to the beginning of the template"));
         }
         Ok(StmtKind::Extends(template))
     }
@@ -109,7 +109,7 @@ impl Parser<'_> {
         let params = if self.at_op(Op::OpenParen) { self.params()? } else { Vec::new() };
         let call = self.expression()?;
         let Some((callee, args, call_span)) = split_call(call) else {
-            let error = self.error_at(at, "a `call` block wants a call");
+            let error = self.error_at(at, "a `call` block requires a call");
             return Err(error.with_hint("write `{% call name(arguments) %}`"));
         };
         let body = self.function_body("call", at, &["endcall"], &params)?;

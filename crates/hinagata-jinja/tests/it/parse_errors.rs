@@ -37,20 +37,20 @@ fn errors_say_what_was_wanted_what_was_found_and_where() {
         ("{{ a && b }}", "1:6: unexpected character `&` | write `and`"),
         ("{{ a ? b : c }}", "1:6: unexpected character `?` | write `value if test else other`"),
         ("{{ 'abc }}", "1:4: the string is not closed | close it with `'`"),
-        ("{{ '\\x4' }}", "1:4: `\\x` wants two hexadecimal digits"),
+        ("{{ '\\x4' }}", "1:4: `\\x` requires two hexadecimal digits"),
         ("{{ a² }}", "1:4: `a²` is not a valid name"),
         ("{{ (\n1 ] }}", "2:3: found `]`, expected `)` for the `(` of line 1"),
-        ("{{ 1) }}", "1:5: `)` closes nothing"),
+        ("{{ 1) }}", "1:5: unmatched `)`"),
         ("{{ x. }}", "1:7: expected a name or a number, found the end of the print tag"),
         ("{{ x is a is b }}", "1:11: tests cannot be chained with `is` | join them: `x is a and x is b`"),
         (
             "{{ f(a=1, 2) }}",
             "1:5: arguments are out of order | by position first, then by name; then `*list` and `**map`, once each",
         ),
-        ("{{ f(a=1, a=2) }}", "1:11: the argument `a` is there twice"),
+        ("{{ f(a=1, a=2) }}", "1:11: duplicate argument `a`"),
         (
             "{{ x[1:2, 3] }}",
-            "1:5: a slice cannot stand beside other subscripts | write one subscript behind the other: `x[1:2][3]`",
+            "1:5: a slice cannot be combined with other subscripts | write separate subscripts: `x[1:2][3]`",
         ),
         ("{# a", "1:1: the comment is not closed by `#}`"),
         (
@@ -100,31 +100,31 @@ fn rules_of_statements_are_told_with_advice() {
             "1:35: `continue` outside of a loop",
         ),
         ("{% for a in b %}{% else %}{% break %}{% endfor %}", "1:30: `break` outside of a loop"),
-        ("{% block a %}{% endblock %}\n{% block a %}{% endblock %}", "2:4: the block `a` is there twice"),
+        ("{% block a %}{% endblock %}\n{% block a %}{% endblock %}", "2:4: duplicate block `a`"),
         (
             "{% block a-b %}{% endblock %}",
-            "1:11: the name of a block cannot hold a hyphen | write an underscore",
+            "1:11: the name of a block cannot contain a hyphen | write an underscore",
         ),
         (
             "{% block a required %}x{% endblock %}",
-            "1:36: a required block holds comments and whitespace only | a child template must replace `a`; leave it empty",
+            "1:36: a required block may contain comments and whitespace only | a child template must replace `a`; leave it empty",
         ),
         (
             "{% with %}{% extends 'a' %}{% endwith %}",
-            "1:14: `extends` stands outside of all blocks but `if` | move it to the begin of the template",
+            "1:14: `extends` is allowed only at the top level and inside `if` | move it to the beginning of the template",
         ),
         (
             "{% macro m(a=1, b) %}{% endmacro %}",
             "1:18: a parameter without a default follows one with a default",
         ),
-        ("{% macro m(a, a) %}{% endmacro %}", "1:15: the parameter `a` is there twice"),
+        ("{% macro m(a, a) %}{% endmacro %}", "1:15: duplicate parameter `a`"),
         (
             "{% macro m(caller) %}{{ caller() }}{% endmacro %}",
             "1:4: a parameter `caller` that is used must have a default | leave it out: `caller` is there without a parameter",
         ),
         (
             "{% call f %}{% endcall %}",
-            "1:4: a `call` block wants a call | write `{% call name(arguments) %}`",
+            "1:4: a `call` block requires a call | write `{% call name(arguments) %}`",
         ),
         (
             "{% for 1 in x %}{% endfor %}",

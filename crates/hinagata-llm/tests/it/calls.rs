@@ -197,7 +197,7 @@ async fn nobody_there_is_tried_three_times() {
     let error = chat(&llm, "m", json!({})).await.expect_err("nobody is there");
     assert_eq!((error.code(), error.reason()), (Code::Model, Some(Reason::Connect)));
     assert_eq!(error.details()["attempts"], 3);
-    assert!(error.hint().expect("has one").contains("OPENAI_BASE_URL"), "{error:?}");
+    assert!(error.hint().expect("has one").to_string().contains("OPENAI_BASE_URL"), "{error:?}");
 }
 
 #[tokio::test]

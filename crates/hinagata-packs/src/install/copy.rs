@@ -40,8 +40,11 @@ pub(super) fn unpack_directory(source: &Path, unpacker: &mut Unpacker) -> Result
             } else if kind.is_file() {
                 copy_file(&entry.path(), &inner, unpacker)?;
             } else {
-                let (reason, what) =
-                    if kind.is_symlink() { ("link", "a link") } else { ("special", "no file") };
+                let (reason, what) = if kind.is_symlink() {
+                    (Reason::Link, "a link")
+                } else {
+                    (Reason::Special, "not a file")
+                };
                 return Err(refused_error(reason, &inner, format!("`{inner}` is {what}")));
             }
         }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use hinagata::{Approval, Catalog, Code, PackId, Reason, Severity, source::RootKind};
+use hinagata::{Approval, Catalog, Code, Hint, PackId, Reason, Severity, source::RootKind};
 use hinagata_packs::FileChange;
 
 use crate::support::{PACK, Workspace, now};
@@ -33,7 +33,7 @@ fn nothing_of_a_pack_is_used_before_it_is_approved() {
     let found = before.diagnostics();
     assert_eq!((found.len(), found[0].severity), (1, Severity::Warning), "{found:?}");
     assert_eq!((found[0].error.code(), found[0].error.reason()), (Code::Approval, Some(Reason::Pending)));
-    assert!(found[0].error.hint().is_some_and(|hint| hint.contains("hina pack approve p")));
+    assert!(found[0].error.hint().is_some_and(|hint| *hint == Hint::ApprovePack { pack: "p".to_owned() }));
     assert!(!before.candidates("own").expect("are listed")[0].approved);
 
     workspace.approve("p");
@@ -76,7 +76,7 @@ fn any_change_of_any_file_makes_a_pack_modified() {
         assert_eq!(state, Approval::Modified, "{path}");
         let found = workspace.catalog().check();
         let reasons: Vec<_> = found.iter().map(|found| found.error.reason()).collect();
-        assert_eq!(reasons, [Some("modified")], "{path}: {found:?}");
+        assert_eq!(reasons, [Some(Reason::Modified)], "{path}: {found:?}");
         let (state, _) = after(|workspace| fs::remove_file(workspace.path(path)).expect("removed"));
         assert_eq!(state, Approval::Modified, "{path}");
     }
@@ -275,20 +275,20 @@ fn packs_that_cannot_be_approved_are_reported() {
     let refused = |workspace: &Workspace| {
         let error = workspace.packs().approve("p", None, now()).expect_err("cannot be approved");
         assert_eq!(approval(&workspace.catalog()), Approval::Pending);
-        (error.code(), error.reason().unwrap_or_default().to_owned())
+        (error.code(), error.reason())
     };
     workspace.write("user_data/packs/p/pack.json", "{");
-    assert_eq!(refused(&workspace), (Code::Definition, "syntax".into()));
+    assert_eq!(refused(&workspace), (Code::Definition, Some(Reason::Syntax)));
     workspace.write("user_data/packs/p/pack.json", b"\xff");
-    assert_eq!(refused(&workspace), (Code::Definition, "encoding".into()));
+    assert_eq!(refused(&workspace), (Code::Definition, Some(Reason::Encoding)));
     fs::remove_file(workspace.path("user_data/packs/p/pack.json")).expect("removed");
-    assert_eq!(refused(&workspace), (Code::Definition, "no_manifest".into()));
+    assert_eq!(refused(&workspace), (Code::Definition, Some(Reason::NoManifest)));
     #[cfg(unix)]
     {
         workspace.write("user_data/packs/p/pack.json", "{}");
         let link = workspace.path("user_data/packs/p/link");
         std::os::unix::fs::symlink("/etc/passwd", &link).expect("linked");
-        assert_eq!(refused(&workspace), (Code::Approval, "link".into()));
+        assert_eq!(refused(&workspace), (Code::Approval, Some(Reason::Link)));
         let shown = workspace.packs().show("p").expect("is there");
         assert_eq!((shown.content, shown.problems.len()), (None, 1), "{:?}", shown.problems);
     }

@@ -41,7 +41,7 @@ fn reason_with(bytes: &[u8], limits: PackLimits) -> String {
     assert!(error.hint().is_some(), "{error:?}");
     assert_eq!(names(&workspace.path("user_data/packs")), [".packs.lock"], "{error:?}");
     assert_eq!(names(workspace.place()), ["source", "workspace"], "{error:?}");
-    error.reason().unwrap_or_default().to_owned()
+    error.reason().map_or("", Reason::as_str).to_owned()
 }
 
 fn names(directory: &Path) -> Vec<String> {

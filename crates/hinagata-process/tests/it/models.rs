@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use fake_provider::{ANSWER, FakeProvider, Reply};
-use hinagata::{Settings, module::PromptModule, settings::SettingsSources};
+use hinagata::{Reason, Settings, module::PromptModule, settings::SettingsSources};
 use hinagata_llm::Llm;
 use hinagata_process::{Ask as _, Chunk, Concat, Event, LlmModel, Process, Running};
 use serde_json::{Map, Value, json};
@@ -62,7 +62,7 @@ async fn an_answer_that_is_cut_is_no_result() {
     let (model, module, mut process) = (model(&provider, "m"), module(), process(&["x", "y"]));
     let failed =
         process.run_calls(&Running::new(&module, &model, &|_: Event<'_>| ())).await.expect_err("is cut");
-    assert_eq!((failed.error.reason(), failed.partial.as_str()), (Some("finish"), ANSWER));
+    assert_eq!((failed.error.reason(), failed.partial.as_str()), (Some(Reason::Finish), ANSWER));
     let outcome =
         process.run_calls(&Running::new(&module, &model, &|_: Event<'_>| ())).await.expect("succeeds");
     assert_eq!(outcome.output, format!("{ANSWER}\n{ANSWER}"));

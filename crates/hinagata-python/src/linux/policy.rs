@@ -1,5 +1,6 @@
 //! Translates what a job may see and do into rules for the sandbox mechanisms.
 
+use hinagata::Reason;
 use std::{
     collections::HashMap,
     fs,

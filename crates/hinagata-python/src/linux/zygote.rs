@@ -1,5 +1,6 @@
 //! The engine's side of a zygote: a socket for orders and messages.
 
+use hinagata::Reason;
 use std::{
     collections::{HashMap, HashSet, VecDeque},
     io,

@@ -129,7 +129,7 @@ fn a_hook_without_a_free_worker_is_reported_as_busy() {
         let error = block_on(pool.run_hook(job)).expect_err("there is no worker");
         assert_eq!((error.code(), error.reason()), (Code::HookTimeout, Some(Reason::Busy)));
         assert!(error.message().contains("for a free worker"), "{error}");
-        assert!(error.hint().is_some_and(|hint| hint.contains("hooks.workers")), "{error:?}");
+        assert!(error.hint().is_some_and(|hint| hint.to_string().contains("hooks.workers")), "{error:?}");
     });
 }
 

@@ -166,7 +166,7 @@ fn make(attempt: &Attempt, setting: &str, scene: &Scene, pool: &HookPool) -> Res
     let result = ask.pre_render(pool);
     match (attempt.get("ends"), result) {
         (Some(ends), Err(error)) => {
-            let actual = format!("{} {}", error.code(), error.reason().unwrap_or_default());
+            let actual = format!("{} {}", error.code(), error.reason().map_or("", hinagata::Reason::as_str));
             if actual == ends { Ok(()) } else { Err(format!("ended with {actual}: {error:?}")) }
         }
         (Some(ends), Ok(value)) => Err(format!("did not end with {ends}: {value}")),
@@ -264,8 +264,8 @@ fn without_sandbox_mechanisms_nothing_runs_by_default() {
     let bare = HookOptions { mechanisms: SandboxMechanisms::NONE, ..options() };
     let ask = Ask::new("def pre_render(variables, context):\n    return {'ran': True}");
     let error = ask.pre_render(&HookPool::new(bare.clone())).expect_err("is not confined");
-    assert_eq!((error.code().as_str(), error.reason()), ("hook", Some("sandbox")));
-    assert!(error.hint().is_some_and(|hint| hint.contains("best-effort")), "{error:?}");
+    assert_eq!((error.code().as_str(), error.reason()), ("hook", Some(hinagata::Reason::Sandbox)));
+    assert!(error.hint().is_some_and(|hint| hint.to_string().contains("best-effort")), "{error:?}");
     for mode in [SandboxMode::BestEffort, SandboxMode::Off] {
         let pool = HookPool::new(HookOptions { sandbox: mode, ..bare.clone() });
         assert_eq!(ask.pre_render(&pool).expect("was asked for"), json!({"ran": true}));

@@ -14,6 +14,7 @@ use crate::{
     answer,
     call::{Answer, Call},
     fields::Fields,
+    hints::hint_text,
     problem::Problem,
     state::App,
 };
@@ -40,7 +41,7 @@ pub(super) async fn invoke_agent(mut call: Call) -> Answer {
         Invocation { agent: Some(agent), parent, variables, history, context, ..Invocation::new(prompt) };
     let invoked =
         run_blocking(&call.app, move |app| open_project(app)?.invoke(&invocation, Some(&app.engine))).await?;
-    answer::json_response(&invoked.to_json())
+    answer::json_response(&invoked.to_json_with(hint_text))
 }
 
 /// A context to use instead of packing one: a text, or the response of a pack request.
@@ -69,7 +70,7 @@ pub(super) async fn pack_context(mut call: Call) -> Answer {
     let (packed, warnings) = packed.await?;
     let mut body = serde_json::to_value(&packed)
         .map_err(|error| Error::new(Code::Store, "cannot serialize the context").with_source(error))?;
-    body["warnings"] = warnings.iter().map(Warning::to_json).collect();
+    body["warnings"] = warnings.iter().map(|warning| warning.to_json_with(hint_text)).collect();
     answer::json_response(&body)
 }
 

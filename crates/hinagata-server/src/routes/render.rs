@@ -1,7 +1,7 @@
 //! Rendering, also in the legacy format.
 
 use bytes::Bytes;
-use hinagata::{RenderJob, Rendered, RenderedBody, Strictness, Warning};
+use hinagata::{RenderJob, Rendered, RenderedBody, Strictness};
 use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -10,6 +10,7 @@ use crate::{
     answer,
     call::{Answer, Call},
     fields::Fields,
+    hints::hint_text,
     problem::Problem,
 };
 
@@ -51,7 +52,10 @@ pub(super) async fn render_prompt(mut call: Call) -> Answer {
     text.extend_from_slice(b",\"status\":\"success\"");
     if !rendered.warnings.is_empty() {
         text.extend_from_slice(b",\"warnings\":");
-        write_json(&mut text, &rendered.warnings.iter().map(Warning::to_json).collect::<Vec<_>>())?;
+        write_json(
+            &mut text,
+            &rendered.warnings.iter().map(|warning| warning.to_json_with(hint_text)).collect::<Vec<_>>(),
+        )?;
     }
     text.push(b'}');
     Ok(answer::bytes_response(StatusCode::OK, "application/json", Bytes::from(text)))

@@ -204,7 +204,7 @@ impl RedisWorker {
     /// Whether the last state is retained although the server was flushed.
     fn is_retained(&self) -> bool {
         let snapshot = self.shared.snapshot();
-        snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some(EMPTIED))
+        snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some(Reason::Emptied))
     }
 
     /// Reads everything. A server that had documents and has none was flushed or lost its data: the last state is
@@ -282,10 +282,9 @@ fn refused_error(address: &ServerAddress, error: &RedisError) -> Error {
 }
 
 /// The reason of an outage after a flush.
-const EMPTIED: &str = "emptied";
 
 fn emptied_error(address: &ServerAddress) -> Error {
     Error::new(Code::Store, format!("{} is empty; the last state stays in use", address.display_name()))
-        .with_reason(EMPTIED)
+        .with_reason(Reason::Emptied)
         .with_hint("write the documents again; the server is used again as soon as it has one")
 }

@@ -7,7 +7,7 @@ mod reflection;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use hinagata::{Reason, Error, Result};
+use hinagata::{Error, Reason, Result};
 use hinagata_value::BoundedCache;
 use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
 use serde_json::{Map, Value};
@@ -78,8 +78,9 @@ impl GrpcChannels {
         let mut client = Grpc::new(known.channel).max_decoding_message_size(limits.max_answer);
         client.ready().await.map_err(|error| connect_error(&error))?;
         let path = format!("/{}/{}", address.service, address.method);
-        let path =
-            path.parse().map_err(|_| tool_error(Reason::Definition, format!("invalid method path `{path}`")))?;
+        let path = path
+            .parse()
+            .map_err(|_| tool_error(Reason::Definition, format!("invalid method path `{path}`")))?;
         let codec = DynamicCodec(method.output());
         let answer: DynamicMessage =
             client.unary(request, path, codec).await.map_err(|status| status_error(&status))?.into_inner();

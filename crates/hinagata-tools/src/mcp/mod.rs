@@ -14,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata::{Reason, Error, Result};
+use hinagata::{Error, Reason, Result};
 use rmcp::{
     ServiceError,
     model::{CallToolRequestParams, CallToolResult},
@@ -157,7 +157,8 @@ impl McpServer {
             let message = format!("the server `{}` failed; next attempt in {left:.1?}", self.name);
             return Err(tool_error(Reason::Down, message).with("server", self.name.as_str()));
         }
-        let slow = || tool_error(Reason::Timeout, format!("the server `{}` did not start in time", self.name));
+        let slow =
+            || tool_error(Reason::Timeout, format!("the server `{}` did not start in time", self.name));
         let made = timeout(START_TIMEOUT, self.connect()).await.unwrap_or_else(|_| Err(slow()));
         let made = made.map_err(|error| {
             state.backoff.record_failure(Instant::now());

@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 /// the source, and a template that calls itself on a part of its data must come to an end.
 const MAX_PARTS: usize = 16;
 
-/// A variable and the way to a part of its value.
+/// A variable and the path to a part of its value.
 ///
 /// Prints as `user.profile.name`, `messages[0].content`, `tools[].name`. Cheap to clone: many uses
 /// share one path.
@@ -14,7 +14,7 @@ const MAX_PARTS: usize = 16;
 pub struct VariablePath {
     /// The variable, or [`VariablePath::WHOLE`].
     pub root: Arc<str>,
-    /// The way from there, of limited length.
+    /// The steps from there, of limited number.
     pub parts: Arc<[PathPart]>,
 }
 
@@ -51,7 +51,7 @@ impl VariablePath {
         self.parts.is_empty() && &*self.root == Self::WHOLE
     }
 
-    /// The path some steps further, as far as its length allows. A key of all variables is a variable.
+    /// The path with further steps, up to the maximum length. A key of all variables is a variable.
     #[must_use]
     pub fn with_parts(&self, more: impl IntoIterator<Item = PathPart>) -> Self {
         let mut more = more.into_iter().peekable();

@@ -1,23 +1,23 @@
-//! Names that a template binds, and which data their values are.
+//! Names that a template binds, and the data of their values.
 
 use super::{PathPart, VariablePath};
 use crate::{Budget, Result};
 
-/// The most values that one name is followed to, when the run decides which one it has.
+/// Maximum number of values that one name is followed to, if only the run decides which one it has.
 const MAX_ALTERNATIVES: usize = 4;
 
 /// The most bindings that are kept. What is bound beyond counts as unbound in other templates, so that
 /// too much is reported.
 const MAX_BINDINGS: usize = 100_000;
 
-/// What is known of a value: which data it is, or is made of.
+/// The data of a value, as far as it is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DataShape {
     /// The data at the path.
     At(VariablePath),
-    /// A sequence of what is at the path: `tools|sort` of `tools[]`.
+    /// A sequence of the data at the path: `tools|sort` of `tools[]`.
     Of(VariablePath),
-    /// A sequence of keys with what is at the path: `headers.items()` of `headers[]`.
+    /// A sequence of keys with the data at the path: `headers.items()` of `headers[]`.
     Pairs(VariablePath),
 }
 
@@ -32,7 +32,7 @@ impl DataShape {
         }
     }
 
-    /// The path that `path` is, when its root is the value of this shape.
+    /// The path of `path` if its root is a value of this shape.
     fn continue_path(&self, path: &VariablePath) -> Option<VariablePath> {
         let (start, parts) = match (self, path.parts.split_first()) {
             (Self::At(start), _) => (start, &path.parts[..]),
@@ -52,12 +52,12 @@ pub fn add_shapes(to: &mut Vec<DataShape>, more: &[DataShape]) {
     }
 }
 
-/// The values that a name may have, as far as they are known.
+/// The possible values of a name, as far as they are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Binding {
     /// The shapes of the values.
     pub shapes: Vec<DataShape>,
-    /// Whether the name may be unbound, so that it means what it means outside.
+    /// Whether the name may be unbound, so that it has its outer meaning.
     pub maybe: bool,
 }
 
@@ -69,7 +69,7 @@ impl Binding {
     }
 }
 
-/// What a name means at some place.
+/// The meaning of a name at one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meaning {
     /// The shapes of the values it may have.
@@ -81,7 +81,7 @@ pub struct Meaning {
 }
 
 impl Meaning {
-    /// Adds what an inner binding says. Returns whether outer bindings cannot be meant any more.
+    /// Adds an inner binding. Returns whether outer bindings have no effect any more.
     pub fn add_binding(&mut self, binding: &Binding) -> bool {
         self.bound = true;
         add_shapes(&mut self.shapes, &binding.shapes);
@@ -106,13 +106,13 @@ struct LogEntry {
 }
 
 impl ScopeLog {
-    /// Whether no further binding is kept.
+    /// Whether the log is full.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.entries.len() >= MAX_BINDINGS
     }
 
-    /// Adds a binding behind the one at `before`. Returns its place, or `before` if the log is full.
+    /// Adds a binding after the one at `before`. Returns its place, or `before` if the log is full.
     pub fn add_binding(&mut self, name: &str, binding: &Binding, before: Option<u32>) -> Option<u32> {
         if self.is_full() {
             return before;
@@ -135,7 +135,7 @@ impl ScopeLog {
         Ok(free.into_iter().chain(bound).collect())
     }
 
-    /// What `name` means at `place`. Goes through the bindings one by one, each a step.
+    /// The meaning of `name` at `place`. Every visited binding costs a step.
     fn look_up(&self, place: Option<u32>, name: &str, budget: &Budget) -> Result<Meaning> {
         let mut meaning = Meaning::default();
         let mut at = place;

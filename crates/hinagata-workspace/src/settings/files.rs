@@ -167,8 +167,8 @@ mod tests {
         let error = SettingsSources::read(place.path(), &UserConfig { named: true, ..missing })
             .expect_err("was named");
         assert_eq!(
-            (error.reason(), error.hint()),
-            (Some(Reason::Settings), Some("HINAGATA_CONFIG names this file"))
+            (error.reason(), error.hint().map(ToString::to_string)),
+            (Some(Reason::Settings), Some("HINAGATA_CONFIG names this file".to_owned()))
         );
         assert!(SettingsSources::read(&place.path().join("none"), &config(&[])).is_ok());
     }

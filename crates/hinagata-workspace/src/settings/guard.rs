@@ -3,7 +3,7 @@
 //! A command continues without a setting that is ignored or unknown, and prints a warning, which a person reads. A
 //! daemon that continues without its keys is open to everybody, and nobody reads its log, so it must not start.
 
-use hinagata_document::{Code, Error, Reason, Result};
+use hinagata_document::{Code, Error, Hint, Reason, Result};
 
 use super::{Origin, Settings, layers::combine_errors};
 
@@ -33,7 +33,7 @@ impl Settings {
         )
         .with_reason(Reason::Untrusted)
         .with("settings", names)
-        .with_hint("read its settings, then run `hina trust`; or decide with your own settings, the environment or `--set`");
+        .with_hint(Hint::TrustWorkspace.then("or set them in your own settings or in the environment"));
         Err(first.place().cloned().into_iter().fold(error, Error::at))
     }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsStr};
 
-use hinagata_document::{Data, Diagnostic, Error, Node, Place, Reason, Result};
+use hinagata_document::{Data, Diagnostic, Error, Hint, Node, Place, Reason, Result};
 use hinagata_value::near_names;
 use serde_json::{Value, json};
 
@@ -231,10 +231,8 @@ fn unknown_variable(variable: &str) -> Error {
     )
     .with("variable", variable)
     .with_near(near)
-    .with_hint(LISTED)
+    .with_hint(Hint::ListSettings)
 }
-
-const LISTED: &str = "`hina config` lists the settings";
 
 fn push_text_value(
     name: String,
@@ -287,7 +285,7 @@ pub fn unknown_setting(name: &str) -> Error {
     Error::definition(Reason::Settings, format!("unknown setting `{name}`"))
         .with("setting", name)
         .with_near(near)
-        .with_hint(LISTED)
+        .with_hint(Hint::ListSettings)
 }
 
 /// The problems of the sources.
@@ -325,7 +323,7 @@ impl Problems {
     pub(super) fn add_ignored(&mut self, layer_value: &LayerValue, message: String) {
         let error = Error::definition(Reason::Untrusted, message)
             .with("setting", layer_value.name.as_str())
-            .with_hint("look at it, then run `hina trust`; or set it in your own settings");
+            .with_hint(Hint::TrustWorkspace.then("or set it in your own settings"));
         let error = layer_value.origin.place().cloned().into_iter().fold(error, Error::at);
         self.warnings.push(Diagnostic::warning(SETTINGS_FILE, error));
     }

@@ -16,7 +16,7 @@ use std::{
     time::Duration,
 };
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Reason, Result};
 
 use self::{pending::PendingChanges, watch_set::WatchSet};
 use crate::{
@@ -142,10 +142,10 @@ fn resolve_above(place: &Path) -> PathBuf {
 fn cannot_watch(error: &notify::Error) -> Error {
     let (reason, hint) = match error.kind {
         notify::ErrorKind::MaxFilesWatch => (
-            "watch_limit",
+            Reason::WatchLimit,
             "raise the limit of watches (on Linux `sysctl fs.inotify.max_user_watches`), or watch fewer directories",
         ),
-        _ => ("watch", "check the permissions of the workspace"),
+        _ => (Reason::Watch, "check the permissions of the workspace"),
     };
     Error::new(Code::System, format!("cannot watch for changes: {error}"))
         .with_reason(reason)

@@ -57,7 +57,7 @@ impl Call<'_> {
                 Err(error) if error.code() == Code::Approval => return Err(error),
                 Err(error) if file.is_dir() => refused = refused.or(Some(("directory".to_owned(), error))),
                 Err(error) => {
-                    let problem = error.reason().unwrap_or("unreadable").to_owned();
+                    let problem = error.reason().unwrap_or(Reason::Unreadable).to_string();
                     refused = refused.or(Some((problem, error)));
                 }
             }

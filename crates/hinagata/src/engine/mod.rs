@@ -312,7 +312,10 @@ impl Engine {
     /// # Errors
     /// Code `store` if the system refuses to watch.
     #[cfg(feature = "watch")]
-    pub fn watch_files(&self, mut on_change: impl FnMut(&Catalog, &Change) + Send + 'static) -> Result<Watcher> {
+    pub fn watch_files(
+        &self,
+        mut on_change: impl FnMut(&Catalog, &Change) + Send + 'static,
+    ) -> Result<Watcher> {
         let places = watch::watched_paths(&self.root(), &self.0.options.paths, self.0.state.as_ref());
         // A watcher alone does not keep an engine alive.
         let engine = Arc::downgrade(&self.0);

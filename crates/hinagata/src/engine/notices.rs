@@ -5,7 +5,7 @@ use std::cell::LazyCell;
 
 use super::{late::active_namespaces, plan::Reads, rendered::Warning};
 use crate::{
-    Approval, Catalog, Code, Defaults, Error, ResolvedPrompt,
+    Approval, Catalog, Code, Defaults, Error, Hint, ResolvedPrompt,
     definition::{Definition, Inherited},
 };
 
@@ -59,9 +59,9 @@ fn unapproved_provider_warnings(catalog: &Catalog, reads: &Reads, inherited: &In
             let namespace = &provider.namespace;
             let message =
                 format!("`{namespace}` is undefined, because the pack `{pack}` that provides it is {state}");
-            let error = Error::new(Code::Approval, message).with("pack_id", pack.as_str()).with_hint(
-                format!("review it with `hina pack show {pack}`, then run `hina pack approve {pack}`"),
-            );
+            let error = Error::new(Code::Approval, message)
+                .with("pack_id", pack.as_str())
+                .with_hint(Hint::ApprovePack { pack: pack.to_string() });
             all.push(Warning::new(format!("provider {namespace}"), error));
         }
     }

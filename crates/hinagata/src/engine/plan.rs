@@ -23,7 +23,7 @@ use super::{
     tools::{KnownTools, SPACE},
 };
 use crate::{
-    Catalog, Code, Error, PackId, Reason, ResolvedPrompt, Result, VariableProvider,
+    Catalog, Code, Error, Hint, PackId, Reason, ResolvedPrompt, Result, VariableProvider,
     definition::{
         Body, Definition, FileRead, Inherited, Message, Origin, Parameter, ParameterClass, Parameters, Part,
         Role, TemplateText, UndefinedMode, ValueType,
@@ -405,9 +405,12 @@ fn stale_resolution_warning(catalog: &Catalog, choice: &ResolvedPrompt) -> Optio
     let (why, hint) = match pack {
         Some(pack) => (
             format!("the pack `{pack}` is {}", catalog.approval(pack)),
-            format!("check it with `hina pack verify {pack}`, then approve or remove it"),
+            Hint::VerifyPack { pack: pack.to_string() }.then("or remove it"),
         ),
-        None => ("it no longer exists".to_owned(), format!("choose again with `hina resolve {}`", choice.id)),
+        None => (
+            "it no longer exists".to_owned(),
+            Hint::ShowCandidates { id: choice.id.to_string() }.then("choose again"),
+        ),
     };
     let message = format!(
         "the recorded resolution of `{}` is `{}`, which is not used: {why}",

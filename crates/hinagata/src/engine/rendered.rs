@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::{chat, trace::Trace};
 use crate::{
-    Digest, Error, PromptId, Result,
+    Digest, Error, HintText, PromptId, Result,
     definition::{FileRead, Settings, module_error},
 };
 
@@ -112,6 +112,12 @@ impl Warning {
     /// The warning as JSON, with place, near names and hint if known.
     #[must_use]
     pub fn to_json(&self) -> Value {
+        self.to_json_with(ToString::to_string)
+    }
+
+    /// The warning as JSON, with the hint in the words of a door.
+    #[must_use]
+    pub fn to_json_with(&self, hint_text: HintText) -> Value {
         let mut all =
             json!({"about": self.about, "code": self.error.code().as_str(), "message": self.error.message()});
         if let Some(place) = self.error.place() {
@@ -125,7 +131,7 @@ impl Warning {
             all["near"] = self.error.near().into();
         }
         if let Some(hint) = self.error.hint() {
-            all["hint"] = hint.into();
+            all["hint"] = hint_text(hint).into();
         }
         all
     }
@@ -234,10 +240,17 @@ impl Rendered {
         })
     }
 
-    /// The result as JSON, the same at every door.
+    /// The result as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let warnings: Vec<Value> = self.warnings.iter().map(Warning::to_json).collect();
+        self.to_json_with(ToString::to_string)
+    }
+
+    /// The result as JSON, with hints in the words of a door; everything else is the same at every door.
+    #[must_use]
+    pub fn to_json_with(&self, hint_text: HintText) -> Value {
+        let warnings: Vec<Value> =
+            self.warnings.iter().map(|warning| warning.to_json_with(hint_text)).collect();
         let mut all = json!({
             "prompt_id": self.prompt_id(), "source": self.source(), "version": self.version(),
             "body": self.body.to_json(), "warnings": warnings,

@@ -149,7 +149,9 @@ impl Run<'_> {
     }
 
     fn sources<'s>(&'s self, template: &'s PlannedTemplate) -> PromptSources<'s> {
-        PromptSources::new(self.catalog, &self.plan.known).starting_at(template).fetching(self.late)
+        PromptSources::new(self.catalog, &self.plan.known)
+            .starting_at(template)
+            .with_late_providers(self.late)
     }
 
     fn render<'s>(&'s self, sources: &'s PromptSources<'_>) -> Render<'s> {

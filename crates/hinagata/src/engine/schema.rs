@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::validate::SchemaProblem;
 use crate::{
-    Result,
+    Reason, Result,
     definition::{Parameter, Parameters},
 };
 

@@ -91,7 +91,7 @@ impl<'p> PromptSources<'p> {
     }
 
     /// Stops a run if a template needs providers first.
-    pub(super) fn fetching(mut self, late: Option<&'p LateProviders<'p>>) -> Self {
+    pub(super) fn with_late_providers(mut self, late: Option<&'p LateProviders<'p>>) -> Self {
         self.late = late;
         self
     }

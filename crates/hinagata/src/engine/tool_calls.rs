@@ -93,7 +93,13 @@ impl<'c> ToolCalls<'c> {
                 for (key, value) in fatal.details() {
                     error = error.with(key, value.clone());
                 }
-                error.with_hint(fatal.hint().unwrap_or("set `on_error` to `default` to continue without it"))
+                if let Some(reason) = fatal.reason() {
+                    error = error.with_reason(reason);
+                }
+                match fatal.hint() {
+                    Some(hint) => error.with_hint(hint),
+                    None => error.with_hint("set `on_error` to `default` to continue without it"),
+                }
             }
             _ => error,
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::schema::Schemas;
 use crate::{
-    Code, Error, PromptId,
+    Code, Error, Hint, PromptId,
     definition::{Parameter, ParameterClass, Parameters, ValueType},
 };
 
@@ -182,7 +182,7 @@ impl Validation {
         }
         if let Some(name) = self.missing.first() {
             let kind = parameters.get(name).map_or(ValueType::Any, |found| found.kind);
-            error = error.with_hint(format!("pass it, for example `{}`", example(name, kind)));
+            error = error.with_hint(Hint::PassVariable { name: name.clone(), kind });
         }
         Some(match place {
             Some(place) => error.at(place),
@@ -219,18 +219,6 @@ fn reserved(call: &Map<String, Value>) -> Vec<String> {
 
 fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
-}
-
-/// The command-line syntax for a value of this type.
-fn example(name: &str, kind: ValueType) -> String {
-    match kind {
-        ValueType::List => format!("{name}:='[]'"),
-        ValueType::Object => format!("{name}:='{{}}'"),
-        ValueType::Integer | ValueType::Number => format!("{name}:=1"),
-        ValueType::Boolean => format!("{name}:=true"),
-        ValueType::File => format!("{name}=notes.md"),
-        ValueType::String | ValueType::Any | ValueType::Null => format!("{name}=…"),
-    }
 }
 
 /// The type that a report calls `name`, in a sentence.

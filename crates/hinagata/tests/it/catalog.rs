@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::SystemTime};
 
 use hinagata::{
-    Approval, Approvals, Catalog, CatalogOptions, Code, PackId, PackKind, Reason,
+    Approval, Approvals, Catalog, CatalogOptions, Code, Hint, PackId, PackKind, Reason,
     definition::{Body, Language, ParameterClass},
     source::RootKind,
 };
@@ -142,7 +142,7 @@ fn unknown_names_come_with_near_ones() {
     let workspace = Workspace::new(&[("user_data/shared/prompts/daily_report/template.md", "x")]);
     let error = workspace.catalog(&[]).choose("daily_reprot").expect_err("is a slip");
     assert_eq!(error.near(), ["daily_report"]);
-    assert_eq!(error.hint(), Some("`hina list` shows the prompts there are"));
+    assert_eq!(error.hint(), Some(&Hint::ListPrompts));
 }
 
 #[test]
@@ -153,7 +153,10 @@ fn a_prompt_of_a_pack_that_is_not_approved_is_not_there_but_told() {
     ]);
     let error = workspace.catalog(&[]).choose("only_there").expect_err("is not approved");
     assert_eq!(error.code(), Code::NotFound);
-    assert!(error.hint().is_some_and(|hint| hint.contains("`hina pack show extra`")), "{error:?}");
+    assert!(
+        error.hint().is_some_and(|hint| hint.to_string().contains("review the pack `extra`")),
+        "{error:?}"
+    );
 }
 
 #[test]
@@ -266,7 +269,7 @@ fn parents_that_are_missing_or_go_in_circles_are_errors() {
     let error = catalog.definition("lost").expect_err("has no parent");
     assert_eq!(
         (error.reason(), error.near()),
-        (Some("extends_not_found"), &["general_system".to_owned()][..])
+        (Some(Reason::ExtendsNotFound), &["general_system".to_owned()][..])
     );
 }
 

@@ -724,8 +724,8 @@ fn an_unknown_filter_has_a_reason_of_its_own() {
     let engine = Engine::open(place.path());
     let reason = |name: &str| {
         let error = text(&engine, name, &json!({"a": 1})).expect_err("fails");
-        error.reason().map(str::to_owned)
+        error.reason()
     };
-    assert_eq!(reason("filter").as_deref(), Some("unknown_filter"));
-    assert_eq!(reason("syntax").as_deref(), Some("syntax"));
+    assert_eq!(reason("filter"), Some(Reason::UnknownFilter));
+    assert_eq!(reason("syntax"), Some(Reason::Syntax));
 }

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use hinagata_document::{Code, Error, Result};
+use hinagata_document::{Code, Error, Hint, Result};
 use hinagata_module::{CompiledPrompt, CustomSection, Order, PromptModule, Text, merge_modules};
 use hinagata_template::{MemorySources, Options, Render, SourceText, Template, analyze_graph};
 use hinagata_value::Limits;
@@ -149,7 +149,9 @@ fn missing_variable(parameter: &crate::definition::Parameter) -> Error {
     let name = &parameter.name;
     let error = Error::new(Code::Validation, format!("required variable `{name}` is missing"))
         .with("missing", vec![name.as_str()])
-        .with_hint(format!("pass it with `{name}=…`, or give it a default"));
+        .with_hint(
+            Hint::PassVariable { name: name.clone(), kind: parameter.kind }.then("or give it a default"),
+        );
     match &parameter.place {
         Some(place) => error.at(place.clone()),
         None => error,

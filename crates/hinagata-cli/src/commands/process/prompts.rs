@@ -58,6 +58,6 @@ fn preset(process: &Process) -> Option<Value> {
 impl Prompts for ProcessPrompts {
     fn compile_prompt(&self, process: &PromptModule<Value>, context: &Value) -> Ours<CompiledPrompt> {
         let merged = merge_modules([process.clone(), self.instructions.clone()]).map_err(module_error)?;
-        self.modules.prompt(&merged, context)
+        self.modules.compile_behind(&merged, context)
     }
 }

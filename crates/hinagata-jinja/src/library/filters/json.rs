@@ -52,7 +52,7 @@ fn plain<'a>(cx: &Context<'_, 'a>, value: &Value<'a>, arguments: &Arguments<'_, 
             Ok(Cow::Owned(expect_string(cx, "tojson", &part)?.to_owned()))
         };
         if !matches!(separators.kind(), Kind::Tuple | Kind::List) || cx.heap.len(separators) != Some(2) {
-            return Err(Error::runtime("the separators of `tojson` are two: between items, and behind keys"));
+            return Err(Error::runtime("`tojson` takes two separators: between items, and after keys"));
         }
         style.item_separator = part(0)?;
         style.key_separator = part(1)?;

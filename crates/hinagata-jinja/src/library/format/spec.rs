@@ -87,16 +87,14 @@ impl Spec {
         if let Some(after) = rest.strip_prefix([',', '_']) {
             parsed.grouping = rest.chars().next();
             if after.starts_with([',', '_']) {
-                return Err(Error::runtime("a format has one sort of grouping at most"));
+                return Err(Error::runtime("a format allows only one kind of grouping"));
             }
             rest = after;
         }
         if let Some(after) = rest.strip_prefix('.') {
             let (precision, after) = number(after)?;
-            parsed.precision = Some(
-                precision
-                    .ok_or_else(|| Error::runtime("a number is missing behind the point of a format"))?,
-            );
+            parsed.precision =
+                Some(precision.ok_or_else(|| Error::runtime("missing number after the point of a format"))?);
             rest = after;
         }
         let mut conversion = rest.chars();

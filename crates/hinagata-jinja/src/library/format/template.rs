@@ -241,7 +241,7 @@ impl<'t> Field<'t> {
                 match characters.next() {
                     Some('}') => return Ok((Self { name, conversion, spec: "" }, characters.as_str())),
                     Some(':') => rest = characters.as_str(),
-                    Some(_) => return Err(Error::runtime("`:` is expected behind a conversion of a format")),
+                    Some(_) => return Err(Error::runtime("expected `:` after the conversion in a format")),
                     None => {}
                 }
             }

@@ -45,9 +45,7 @@ fn options<'a>(
                 "ascii" | "usascii" | "646" => Encoding::Ascii,
                 "latin1" | "iso88591" | "l1" | "88591" => Encoding::Latin1,
                 _ => {
-                    return Err(
-                        Error::runtime("unknown encoding").with_hint("there are utf-8, ascii and latin-1")
-                    );
+                    return Err(Error::runtime("unknown encoding").with_hint("use utf-8, ascii or latin-1"));
                 }
             }
         }
@@ -57,8 +55,7 @@ fn options<'a>(
         Some("ignore") => Faults::Leave,
         Some("replace") => Faults::Replace,
         Some(_) => {
-            return Err(Error::runtime("unknown way to handle what cannot be encoded")
-                .with_hint("there are strict, ignore and replace"));
+            return Err(Error::runtime("unknown error handler").with_hint("use strict, ignore or replace"));
         }
     };
     Ok((encoding, faults))

@@ -134,8 +134,8 @@ fn pop<'a>(cx: &Context<'_, 'a>, receiver: &Value<'a>, arguments: &Arguments<'_,
         Err(_) => None,
     };
     item.map(|item| cx.heap.current_version(item)).ok_or_else(|| match len {
-        0 => Error::runtime("nothing can be taken from an empty list"),
-        _ => Error::runtime("the list has no item at that place"),
+        0 => Error::runtime("cannot pop from an empty list"),
+        _ => Error::runtime("list index out of range"),
     })
 }
 

@@ -143,7 +143,7 @@ fn pop_item<'a>(
     expect_none(arguments, "popitem")?;
     match cx.heap.pop_entry(&*owned_map(cx, receiver)?) {
         Some((key, value)) => cx.heap.tuple_of([key, cx.heap.current_version(value)]),
-        None => Err(Error::runtime("nothing can be taken from an empty map")),
+        None => Err(Error::runtime("cannot pop from an empty map")),
     }
 }
 

@@ -119,7 +119,7 @@ pub(super) fn index_of_last<'a>(
 
 #[cold]
 fn not_found() -> Error {
-    Error::runtime("the string does not hold that part").with_hint("`find` gives -1 instead of failing")
+    Error::runtime("substring not found").with_hint("`find` returns -1 instead of failing")
 }
 
 pub(super) fn count<'a>(

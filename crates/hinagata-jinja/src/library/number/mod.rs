@@ -214,7 +214,7 @@ pub(crate) fn truncate_float(float: f64) -> Result<i128> {
         return Err(Error::runtime("cannot convert float NaN to an integer"));
     }
     if float.is_infinite() {
-        return Err(Error::runtime("an infinite float has no integer"));
+        return Err(Error::runtime("cannot convert float infinity to an integer"));
     }
     // 2^127 is exact as a float; every smaller absolute value fits.
     if float.abs() >= 2_f64.powi(127) { Err(integer_too_large()) } else { Ok(float as i128) }

@@ -195,7 +195,7 @@ pub(crate) fn contains_value<'a>(
         },
         Kind::Bytes => bytes_contain(cx, needle, haystack),
         Kind::Undefined => cx.check_use(haystack).map(|()| false),
-        _ => Err(wrong_type(cx, haystack, |name| format!("`in` does not work on {name}: it holds nothing"))),
+        _ => Err(wrong_type(cx, haystack, |name| format!("`in` requires a container, not {name}"))),
     }
 }
 

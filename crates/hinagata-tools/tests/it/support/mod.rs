@@ -3,7 +3,7 @@
 use std::{fs, future::Future, net::SocketAddr, sync::Arc};
 
 use hinagata::{
-    Engine, EngineOptions, Rendered, Request, Result,
+    Engine, EngineOptions, Reason, Rendered, Request, Result,
     ports::{PortFuture, Store, StoreListener},
     store::{StoreChange, StoreKind, StoreSnapshot, Stored},
 };
@@ -80,7 +80,7 @@ impl Place {
     pub(crate) fn failed(&self, template: &str) -> (String, String) {
         let rendered = self.render(template).expect("renders");
         let [warning] = rendered.warnings.as_slice() else { panic!("{:?}", rendered.warnings) };
-        let reason = warning.error.reason().unwrap_or_default().to_owned();
+        let reason = warning.error.reason().map_or("", Reason::as_str).to_owned();
         (rendered.text(), reason)
     }
 }
