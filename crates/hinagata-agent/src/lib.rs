@@ -19,10 +19,13 @@
 //! let config = json!({
 //!     "context": {"include": ["*.md"]},
 //!     "agents": {"manager": {"prompt": "You are {{ agent.id }}, {{ mood }}.", "variables": {"mood": "calm"}}},
-//! }); let project = Project::read(&config, place.path(), Profile::Own)?; let invoked =
-//! project.invoke(&Invocation::new("Light {{ it }}"), None)?; assert_eq!(invoked.system, "You are manager, calm.");
-//! assert_eq!(invoked.user, "Light {{ it }}"); assert!(invoked.messages[1].content.ends_with("<workspace_context>\n//
-//! File: lamp.md\nA lamp.\n// End of lamp.md\n</workspace_context>"));
+//! });
+//! let project = Project::read(&config, place.path(), Profile::Own)?;
+//! let invoked = project.invoke(&Invocation::new("Light {{ it }}"), None)?;
+//! assert_eq!(invoked.system, "You are manager, calm.");
+//! assert_eq!(invoked.user, "Light {{ it }}");
+//! let packed = "<workspace_context>\n// File: lamp.md\nA lamp.\n// End of lamp.md\n</workspace_context>";
+//! assert!(invoked.messages[1].content.ends_with(packed));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -32,8 +32,8 @@ fn player() {
     }
 }
 
-/// Kills a process that plays `part` after some of its steps: half of the times when it told so, half of the times when
-/// it is in the middle of writing `beside`. Gives all that it told.
+/// Kills a process that plays `part` after some of its steps: half of the times when it reports a step, half of the
+/// times while it writes `beside`. Returns all its reports.
 fn killed(part: &str, place: &Path, round: usize, beside: &Path) -> Vec<String> {
     let mut player = Player::start(child::command("crashes::player", part, place));
     let mut told: Vec<String> = (0..=round % 5).filter_map(|_| player.next()).collect();
