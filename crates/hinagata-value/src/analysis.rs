@@ -1,8 +1,8 @@
 //! What a template reads, uses and defines, found without running it.
 //!
 //! Both template languages fill an [`Analysis`]; callers that fetch values, complete names or check
-//! prompts read it without knowing the language. Where an analysis cannot be exact, it lists too much
-//! rather than too little.
+//! prompts read it without knowing the language. If an analysis cannot be exact, it lists too much rather
+//! than too little.
 
 mod path;
 mod scope;
@@ -179,8 +179,8 @@ pub struct RoleUse {
 }
 
 impl Analysis {
-    /// The paths that the variable `path` of a template used by `used` has in this template: several
-    /// where only the run decides, none where it is not data of this template.
+    /// The paths in this template of the variable `path` of a template used by `used`: several if only the run
+    /// decides, none if it is not data of this template.
     ///
     /// # Errors
     /// The budget is used up.

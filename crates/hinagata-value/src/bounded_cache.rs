@@ -14,8 +14,8 @@ use hashbrown::HashMap;
 
 /// A cache that drops the least recently used entry first.
 ///
-/// A hit takes a read lock and notes the time. Only an insertion into a full cache looks for the oldest entry,
-/// so that nothing has to be kept in order.
+/// A hit takes a read lock and records the time. Only an insertion into a full cache searches the oldest entry,
+/// so that no order has to be maintained.
 pub struct BoundedCache<K, V> {
     capacity: usize,
     /// Counts uses.

@@ -1,8 +1,8 @@
 //! The budget of a run, and the errors when it is used up.
 //!
-//! One countdown is on the hot path: [`Budget::charge_steps`] subtracts and compares; the total, the
-//! cancellation flag and the clock are looked at when a chunk of it is used up. Bytes are charged
-//! by the objects that hold them ([`crate::Heap`]) and given back when they are dropped.
+//! The hot path has one countdown: [`Budget::charge_steps`] subtracts and compares. The total, the
+//! cancellation flag and the clock are checked when a chunk of steps is used up. Objects charge their bytes
+//! ([`crate::Heap`]) and release them when they are dropped.
 //!
 //! The reasons are in `docs/design/budget.md`.
 
@@ -35,8 +35,8 @@ struct CancelState {
 }
 
 impl Cancel {
-    /// Asks the run to stop; it ends with [`ErrorKind::Cancelled`] within a few thousand steps, and whoever waits in
-    /// [`Cancel::poll_cancelled`] is woken.
+    /// Stops the run: it ends with [`ErrorKind::Cancelled`] within a few thousand steps. Tasks that wait in
+    /// [`Cancel::poll_cancelled`] are woken.
     pub fn cancel(&self) {
         // Set under the lock, so that a task that is about to wait either sees it or is woken.
         let mut wakers = self.0.wakers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -85,9 +85,8 @@ impl Drop for CancelOnDrop {
 
 /// The countdowns of one run.
 ///
-/// A budget belongs to the thread and roughly to the stack frame it is made in: the stack that a
-/// run uses is measured from there. It outlives every value of the run, which is why the objects
-/// that produced values consist of can point at it.
+/// A budget belongs to the thread and roughly to the stack frame that creates it: the stack of a run is
+/// measured from there. It outlives every value of the run, so produced values can refer to it.
 #[derive(Debug)]
 pub struct Budget {
     /// Steps left in this chunk.
@@ -171,8 +170,8 @@ impl Budget {
         self.charge_steps(1 + (bytes as u64 >> 6))
     }
 
-    /// Charges `n` steps where no error can be returned: what is over the limit is refused by the next
-    /// [`Budget::charge_steps`].
+    /// Charges `n` steps where no error can be returned. If the limit is exceeded, the next
+    /// [`Budget::charge_steps`] fails.
     #[inline]
     pub fn owe_steps(&self, n: u64) {
         // The next step returns the same error again.
@@ -314,8 +313,8 @@ impl Budget {
 
     /// Checks that there is enough stack for one more level of recursion.
     ///
-    /// Nesting is bounded where a source is parsed, so running needs no count of its own for it;
-    /// calls multiply it, and that product is bounded here by the stack that is really used.
+    /// The parser bounds the nesting of a source, so a run does not count it. Calls multiply the nesting; this
+    /// bounds the product by the stack in use.
     ///
     /// # Errors
     /// The run has used more stack than [`Limits::stack`].
@@ -380,8 +379,8 @@ impl Budget {
         self.calls.get()
     }
 
-    /// Refuses a repeat, pad or indent that would produce more than [`Limits::fill`] bytes, and
-    /// charges its steps. To be called before the memory is asked for.
+    /// Checks that a repeat, pad or indent produces at most [`Limits::fill`] bytes, and charges its steps. Call
+    /// it before allocating.
     ///
     /// # Errors
     /// `bytes` exceeds the limit, or the steps are used up.
@@ -422,8 +421,8 @@ impl Drop for Level<'_> {
 
 /// An address in the current stack frame.
 ///
-/// How far a run has gone down the stack is the one measure of depth that holds for every mix of
-/// frames, in debug and release builds alike.
+/// The used stack is the only measure of depth that is valid for every mix of frames, in debug and release
+/// builds.
 #[inline(always)]
 fn stack_address() -> usize {
     let here = 0_u8;

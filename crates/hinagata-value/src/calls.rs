@@ -1,15 +1,13 @@
-//! Calls whose results arrive later, and how a render waits for them: by running again.
+//! Calls whose results arrive later. A render waits for them by running again.
 //!
-//! A pass over the template starts calls and goes on. Where it only prints a result that is not
-//! there yet it leaves a hole; where it needs one it stops with [`ErrorKind::Suspended`]. Whoever
-//! drives the render waits for everything that was started and runs the template again, with the
-//! results known. A template is deterministic, so it takes the same way to every call it made
-//! before, and a call is found again by its site and by how often that site was reached; a pure one by
-//! its arguments, wherever it stands.
+//! A pass over the template starts calls and continues. If it only prints a missing result, it leaves a mark;
+//! if it needs the result, it stops with [`ErrorKind::Suspended`]. The caller waits for all started calls and
+//! runs the template again with the results. Templates are deterministic, so a pass reaches the same calls
+//! again. A call is identified by its site and by how often that site was reached; a pure call by its
+//! arguments.
 //!
-//! A pass that ended with holes is run again too: text is then made by the one printing code there
-//! is, with its escaping and its limits, and no second one has to fill holes. That costs a run of
-//! some microseconds where a call took milliseconds.
+//! A pass that ended with marks is run again too, so that only one place in the code prints, escapes and
+//! checks limits. That costs some microseconds, where a call takes milliseconds.
 //!
 //! The reasons are in `docs/design/waiting-by-replay.md`.
 
@@ -36,8 +34,8 @@ pub struct Request {
     pub function: String,
     /// Its arguments.
     pub arguments: Json,
-    /// Whether equal requests may share one call. Calls that are not pure are made in the order they
-    /// were started, once for each time the template gets there.
+    /// Whether equal requests may share one call. Impure calls are made in the order of their start, once for
+    /// each time that the template reaches them.
     pub pure: bool,
 }
 
@@ -90,8 +88,7 @@ struct Index {
 pub enum Pass<'c, T> {
     /// The render is complete.
     Done(T),
-    /// These calls must be made and resolved, in this order where they are not pure; then the next
-    /// pass can start.
+    /// These calls must be made and resolved before the next pass. Impure calls must be made in this order.
     Wait(Vec<&'c Call>),
 }
 
@@ -124,9 +121,9 @@ impl Calls {
     /// Returns whether the render is complete after a pass with this result.
     ///
     /// # Errors
-    /// The failure of the pass. A pass that failed for another reason than waiting does not wait for
-    /// the calls it started: the same failure would come again. Also when a call that was handed out
-    /// before was not resolved: waiting for it would not end.
+    /// The error of the pass. A failed pass does not wait for the calls that it started, because the next pass
+    /// would fail in the same way. Also if a call that was returned before is not resolved: the render would
+    /// wait forever.
     pub fn end_pass<T>(&self, result: Result<T>) -> Result<Pass<'_, T>> {
         let done = match result {
             Ok(done) => Some(done),
@@ -143,14 +140,14 @@ impl Calls {
         }
     }
 
-    /// Makes a call, or finds the one that was made before: here in an earlier pass, or with the same
-    /// arguments where it is pure.
+    /// Starts a call, or finds the earlier one: that of this site in an earlier pass, or a pure call with the
+    /// same arguments.
     ///
     /// Returns the result if it arrived, else a pending value.
     ///
     /// # Errors
-    /// When the call failed; when the render made more calls than `limits` allows, or their arguments
-    /// together take more bytes than values may.
+    /// The call failed, the render made more calls than `limits` allows, or the arguments of all calls exceed the
+    /// byte limit.
     pub fn start_call(&self, site: Site, request: Request, limits: &Limits) -> Result<Value<'_>> {
         let id = match request.pure {
             true => self.start_shared(site, request, limits)?,

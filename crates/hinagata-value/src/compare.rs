@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 
 use crate::{Budget, Entries, Error, Heap, Kind, Number, Result, Value, walk::check_depth};
 
-/// Whether two values are equal: numbers by value whatever their type (true is 1), strings by text,
-/// lists item by item, maps entry by entry whatever their order, everything else by identity.
+/// Whether two values are equal: numbers by value regardless of type (true is 1), strings by text, lists item
+/// by item, maps entry by entry regardless of order, everything else by identity.
 ///
 /// # Errors
-/// When a limit is reached: steps, or containers inside each other beyond `value_depth`. When it
-/// depends on the result of a call that has not arrived yet: [`crate::ErrorKind::Suspended`].
+/// A limit is reached: steps, or `value_depth` for nested containers. [`crate::ErrorKind::Suspended`] if the
+/// result depends on a pending call.
 pub fn is_equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<bool> {
     let mut open = Vec::new();
     let mut pair = (a.clone(), b.clone());
@@ -36,8 +36,8 @@ pub fn is_equal<'a>(heap: &Heap<'a>, a: &Value<'a>, b: &Value<'a>) -> Result<boo
     }
 }
 
-/// The order of two values: `scalars` decides where they are not both lists; lists are compared item
-/// by item, and the first pair that is not equal decides.
+/// The order of two values. `scalars` decides unless both are lists. Lists are compared item by item, and the
+/// first pair that is not equal decides.
 ///
 /// # Errors
 /// Those of `scalars`, and limits as for [`is_equal`].

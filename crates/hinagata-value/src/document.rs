@@ -11,8 +11,8 @@ use crate::{
     walk::{Event, too_deep, walk_value},
 };
 
-/// Containers inside each other in a document, whatever `value_depth` says: dropping, cloning and
-/// printing a `serde_json::Value` recurse.
+/// Maximum depth of a document, regardless of `value_depth`: dropping, cloning and printing a
+/// `serde_json::Value` recurse.
 const DOCUMENT_DEPTH: usize = 1_000;
 
 /// Whether a number of `document` is a float because it is beyond 64 bits: an integer of that length lost digits.
@@ -41,12 +41,11 @@ pub fn has_long_number(document: &Json) -> bool {
 
 /// Copies `value` to a document, which can cross threads or leave the render.
 ///
-/// Integers beyond 64 bits become floats, as JSON readers make them. While it is built its size is
-/// charged; it belongs to the caller then.
+/// Integers beyond 64 bits become floats, as in JSON parsers. Its size is charged only while it is built.
 ///
 /// # Errors
-/// As [`crate::write_json`]. The depth is bounded by 1 000 besides `value_depth`, so that dropping the
-/// document is safe.
+/// Those of [`crate::write_json`]. The depth is limited to 1 000 in addition to `value_depth`, so that dropping
+/// the document is safe.
 pub fn to_json<'a>(heap: &Heap<'a>, value: &Value<'a>) -> Result<Json> {
     let mut charge = Charge::new(heap.budget());
     let mut levels: Vec<(Json, String)> = Vec::new();
@@ -139,8 +138,8 @@ const fn list_bytes(len: usize) -> usize {
     len.saturating_mul(size_of::<Json>())
 }
 
-/// Bytes that the entries of a map in a document take: hash, key, value, and two to three slots of an
-/// index. Rather too many than too few.
+/// Bytes of the entries of a map in a document: hash, key, value, and two to three slots of an index. An upper
+/// estimate.
 const fn map_bytes(len: usize) -> usize {
     let entry = size_of::<u64>() + size_of::<String>() + size_of::<Json>() + 3 * size_of::<u64>();
     if len == 0 { 0 } else { len.saturating_mul(entry).saturating_add(4 * size_of::<u64>()) }

@@ -42,8 +42,7 @@ pub fn encode_percent(text: &str) -> String {
     encoded
 }
 
-/// The text with its percent signs resolved; `None` for a percent sign without two digits, and for anything
-/// else than UTF-8.
+/// Percent-decodes a text. `None` for a percent sign without two digits, or if the result is not UTF-8.
 #[must_use]
 pub fn decode_percent_strict(text: &str) -> Option<String> {
     let mut after = text.split('%').skip(1);

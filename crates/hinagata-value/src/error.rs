@@ -1,8 +1,7 @@
 //! Errors of compiling and running templates.
 //!
-//! An [`Error`] is one pointer wide, so that `Result<Value, Error>` stays as small as a value. It
-//! knows what failed, where, and which names would have been right; the edges (command line,
-//! daemon, page) turn that into an excerpt with a caret.
+//! An [`Error`] is one pointer wide, so that `Result<Value, Error>` stays as small as a value. It contains
+//! the message, the place and similar names. The doors turn it into an excerpt with a caret.
 
 use std::fmt;
 
@@ -50,8 +49,8 @@ impl ErrorKind {
     }
 }
 
-/// The limit that an error of kind [`ErrorKind::Limit`] names; each but that of integers, which has no
-/// setting, is a field of [`crate::Limits`].
+/// The limit of an error of kind [`ErrorKind::Limit`]. All of them are fields of [`crate::Limits`], except the
+/// size of integers, which has no setting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LimitKind {
@@ -135,8 +134,8 @@ impl fmt::Display for Place {
 
 /// The error of compiling or running a template.
 ///
-/// `Display` gives the sentence of the failure without its place. [`Error::place`] is the innermost
-/// place, [`Error::chain`] the includes, imports and calls that led there, outermost last.
+/// `Display` writes the message without its place. [`Error::place`] is the innermost place, [`Error::chain`]
+/// the includes, imports and calls that led there, the outermost last.
 pub struct Error(Box<Inner>);
 
 #[derive(Debug)]
@@ -227,8 +226,8 @@ impl Error {
 
     /// Sets the final place, computed from the current one.
     ///
-    /// An expression knows the exact column, the statement around it which line is reported: the
-    /// first settling counts, later ones change nothing.
+    /// An expression knows the exact column, the enclosing statement knows which line is reported. Only the first
+    /// call has an effect.
     #[must_use]
     pub fn set_final_place(mut self, place: impl FnOnce(Option<Place>) -> Place) -> Self {
         if !self.0.settled {

@@ -1,9 +1,8 @@
 //! Creates, changes and reads values.
 //!
-//! Everything a template produces is made here and charged. Everything it reads goes through the
-//! accessors here, which hide whether a container is the caller's or the template's own: data of the
-//! caller is never changed; what a template changes of it is a copy that takes its place for the
-//! rest of the render.
+//! Everything that a template produces is created here and charged. Everything that it reads goes through the
+//! accessors here, which hide whether a container belongs to the caller or to the template. Data of the caller
+//! is never changed: a template changes a copy, which replaces the data for the rest of the render.
 //!
 //! The reasons are in `docs/design/borrowed-values.md`.
 
@@ -234,8 +233,8 @@ impl<'a> Heap<'a> {
         self.entry(value, &key.name)
     }
 
-    /// The value under the string `key` of a map, namespace or host object; a long key is owed to the
-    /// budget.
+    /// The value of the string `key` in a map, namespace or host object. The steps for a long key are charged
+    /// later.
     #[must_use]
     pub fn entry(&self, value: &Value<'a>, key: &str) -> Option<Value<'a>> {
         match self.current_reference(value, &mut Value::None) {
@@ -276,8 +275,8 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// How many items or entries a container has; `None` for what is none. Strings are not counted
-    /// here: characters and bytes differ, and the languages disagree.
+    /// Number of items or entries of a container. `None` for other values. Strings are excluded, because one
+    /// language counts characters and the other bytes.
     #[must_use]
     pub fn len(&self, value: &Value<'a>) -> Option<usize> {
         match self.current_reference(value, &mut Value::None) {
@@ -292,8 +291,8 @@ impl<'a> Heap<'a> {
 
     /// The items of a list, tuple or range, or the keys of a map; `None` for any other value.
     ///
-    /// A list that grows meanwhile is followed to its new end; data of the caller is gone over as it was
-    /// when that began, also when the template changes it meanwhile.
+    /// The iteration includes items that are added to a list meanwhile. Data of the caller is iterated as it was
+    /// at the start, even if the template changes it meanwhile.
     #[must_use]
     pub fn iter(&self, value: &Value<'a>) -> Option<Iter<'a>> {
         Iter::from_value(self.current_version(value.clone()))
@@ -315,8 +314,8 @@ impl<'a> Heap<'a> {
         })
     }
 
-    /// The key and value at `index` of a map, in order. To go over all of them use [`Heap::entries`]: a map of the
-    /// caller is counted off from its begin.
+    /// The key and value at `index` of a map, in order. Use [`Heap::entries`] to iterate: on a map of the caller,
+    /// this counts from the start.
     #[must_use]
     pub fn entry_at(&self, value: &Value<'a>, index: usize) -> Option<(Value<'a>, Value<'a>)> {
         match self.current_reference(value, &mut Value::None) {
@@ -538,8 +537,8 @@ impl std::fmt::Debug for Heap<'_> {
 
 /// A constant key with the position where it was found last.
 ///
-/// Objects of one list mostly have their keys in one order, so the same site finds its key at the
-/// same position again and again. The hint is only a guess: a wrong one costs a comparison.
+/// The objects of a list usually have their keys in the same order, so a site finds its key at the same
+/// position each time. The hint is only a guess: a wrong one costs a comparison.
 #[derive(Debug, Default)]
 pub struct Key {
     name: String,
@@ -562,9 +561,9 @@ impl Key {
         &self.name
     }
 
-    /// What finding it is worth in steps beyond the one of the operation: one for 64 bytes of its name.
-    /// [`Heap::attribute`] charges that itself; who calls [`Key::find_in`] has to, or an author repeats a
-    /// very long name at no cost.
+    /// The steps of finding it beyond the one of the operation: one for 64 bytes of its name.
+    /// [`Heap::attribute`] charges them itself. Callers of [`Key::find_in`] must charge them, else an author can
+    /// repeat a very long name at no cost.
     #[inline]
     #[must_use]
     pub fn steps(&self) -> u64 {

@@ -42,8 +42,7 @@ impl Default for JsonStyle<'_> {
 /// Appends `value` as JSON text.
 ///
 /// # Errors
-/// When a limit is reached; when something in it has no JSON form (undefined, functions, a value that
-/// contains itself).
+/// A limit is reached, or a value in it has no JSON form (undefined, functions, a value that contains itself).
 pub fn write_json<'a>(
     heap: &Heap<'a>,
     value: &Value<'a>,

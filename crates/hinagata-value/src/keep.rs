@@ -1,8 +1,8 @@
 //! An append-only list with stable references to its items.
 //!
-//! Everything a render borrows lives for one lifetime that starts before the render does. What is
-//! loaded *during* the render (an included template, the result of a call) is pushed here, into a
-//! list made before that lifetime starts, and borrowed from it.
+//! Everything that a render borrows has one lifetime, which starts before the render. Objects that are loaded
+//! *during* the render (an included template, the result of a call) are pushed into this list, which is
+//! created before that lifetime starts, and borrowed from it.
 
 use std::{
     cell::{Cell, OnceCell},

@@ -17,13 +17,13 @@
 //! - `accounting`: the bytes of the budget are those of the allocator, exactly or a little more, and
 //!   nothing is left when the heap is dropped, cycles included.
 //! - `limits`: every limit holds to the last unit and takes any number; an error leaves everything usable.
-//! - `changes`: the caller's data never changes, and its copy takes its place everywhere.
-//! - `calls`: running again with results gives what running once with all of them at hand gives.
-//! - `provenance`: recording origins changes nothing and knows every byte.
+//! - `changes`: the caller's data never changes, and its copy replaces it everywhere.
+//! - `calls`: running again with results has the same output as one run with all results.
+//! - `provenance`: recording origins does not change the output, and every byte has an origin.
 //! - `values`, `maps`, `json`: equality, order, keys and texts follow their laws.
 //!
-//! A result that is still under way ([`Value::Pending`]) is not an answer: what would have to look at
-//! it ends with [`ErrorKind::Suspended`], an error that must not become a value.
+//! A pending result ([`Value::Pending`]) has no value yet: an operation that needs the value fails with
+//! [`ErrorKind::Suspended`], an error that must not become a value.
 //!
 //! ```
 //! use hinagata_value::{Budget, Heap, JsonStyle, Key, Limits, Value, write_json};

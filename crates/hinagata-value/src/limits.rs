@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// What one render may use. Each field is a setting; the defaults are the product's.
 ///
-/// Steps and bytes are the same on every machine and decide; the deadline is an outer guard, and
-/// `stack` the net beneath the depth limits (see [`crate::Budget::check_stack`]).
+/// Steps and bytes are the main limits, because they are the same on every machine. The deadline and `stack`
+/// are additional safeguards (see [`crate::Budget::check_stack`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Steps: one per operation, and one per produced item or 64 produced bytes.

@@ -133,8 +133,8 @@ impl<'a> List<'a> {
         drop_all(self.replace(Vec::new()));
     }
 
-    /// Lets `change` reorder the items. To everything else the list is empty meanwhile, as in Python:
-    /// what compares the items may come across the list itself.
+    /// Lets `change` reorder the items. As in Python, the list is empty for all other code meanwhile, because
+    /// comparing the items may access the list itself.
     pub(crate) fn change_items<R>(&self, change: impl FnOnce(&mut [Value<'a>]) -> R) -> R {
         let mut items = self.items.take();
         let result = change(&mut items);

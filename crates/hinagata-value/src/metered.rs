@@ -1,5 +1,4 @@
-//! Objects on the heap that pay for themselves: they charge the budget when they are made and give
-//! it back when they are dropped.
+//! Heap objects that charge the budget when they are created and release it when they are dropped.
 
 use std::{fmt, ops::Deref, rc::Rc};
 

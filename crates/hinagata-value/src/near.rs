@@ -28,8 +28,8 @@ fn nearest<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>, allowed: 
     near.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
 }
 
-/// How many insertions, deletions, replacements and swaps of neighbours turn one into the other;
-/// case and the difference of `-` and `_` count nothing, but then the names are not the same: 1.
+/// The number of insertions, deletions, replacements and swaps of neighbours between two names. Case and the
+/// difference between `-` and `_` cost nothing, but the distance of different names is at least 1.
 fn distance(wanted: &[char], name: &str) -> usize {
     let fold = |character: &char| if *character == '-' { '_' } else { character.to_ascii_lowercase() };
     let a: Vec<char> = wanted.iter().map(fold).collect();

@@ -18,8 +18,8 @@ pub struct Mark {
     pub offset: usize,
     /// Its kind.
     pub kind: MarkKind,
-    /// Whether a value was printed since the mark before, even an empty one: so that nobody who looks
-    /// for something between two marks lets data decide whether there is.
+    /// Whether a value was printed since the previous mark, even an empty one. So the structure of messages does
+    /// not depend on the content of data.
     pub after_value: bool,
 }
 
@@ -69,8 +69,7 @@ pub struct Part {
 
 /// Captured output with marks. It can be printed as a whole, with its marks.
 ///
-/// Anything that needs its text must wait for the calls in it, and cannot have text where it has a
-/// part.
+/// Operations that need its text must wait for the calls in it, and fail if it contains a part.
 #[derive(Debug)]
 pub struct Pieces<'a> {
     text: Text<'a>,
@@ -115,8 +114,7 @@ impl Extent for Pieces<'_> {
 
 /// The destination of a template: the output of the render, or a capture.
 ///
-/// `P` decides whether it is recorded where each piece came from; with [`Off`] nothing of that is
-/// compiled in.
+/// `P` decides whether the origin of each piece is recorded. With [`Off`], no such code is compiled in.
 pub struct Output<'a, P: Provenance = Off> {
     text: Text<'a>,
     marks: Marks<'a>,
@@ -159,8 +157,8 @@ impl Marks<'_> {
         self.held -= extent;
     }
 
-    /// Charges for a record of origins that takes `extent` bytes now. The text is written already, so
-    /// what is over the limit is refused by the next charge.
+    /// Charges for recorded origins, which have `extent` bytes now. The text is already written, so the next
+    /// charge fails if the limit is exceeded.
     fn charge_record(&mut self, extent: usize) {
         if extent > self.recorded {
             let _ = self.budget.charge_allocated(extent - self.recorded);

@@ -1,7 +1,7 @@
 //! Records the origin of each piece of the output.
 //!
-//! Recording is a type parameter of [`crate::Output`]: switched off it is not compiled in; switched
-//! on it costs a comparison and twenty bytes for each piece and each turn of a loop that writes.
+//! Recording is a type parameter of [`crate::Output`]. Without it, no code is compiled in. With it, each piece
+//! and each iteration that writes costs a comparison and twenty bytes.
 //!
 //! The reasons are in `docs/design/provenance.md`.
 
@@ -31,8 +31,8 @@ pub trait Provenance: Default {
     /// Records the end of the innermost iteration.
     fn leave_turn(&mut self);
 
-    /// Takes over what was recorded of a text that stands at `offset` of this one; to be called when
-    /// the output ends there, before that text is written.
+    /// Adopts the recorded origins of a text at `offset` of this one. Call it when the output ends there, before
+    /// the text is written.
     fn take_over(&mut self, offset: usize, record: &Segments);
 
     /// Bytes of the recorded origins, which are charged to the budget of the output.
@@ -89,8 +89,8 @@ pub struct Turn {
 
 /// The recorded origins of one output.
 ///
-/// Charged to the budget of the output it belongs to. Turns that write nothing are not kept. An output
-/// past 4 GiB is not recorded further.
+/// They are charged to the budget of the output. Iterations that write nothing are not stored. Output beyond
+/// 4 GiB is not recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Segments {
     segments: Vec<Segment>,

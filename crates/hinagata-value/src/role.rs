@@ -6,8 +6,8 @@ use crate::{Error, Result};
 
 /// A role that data may choose for a message.
 ///
-/// A template may name any role. One that comes from data may not speak as the author of the prompt: `system`
-/// and `developer` are the roles whose instructions models obey.
+/// A template may use any role. Data must not choose the roles of the author of the prompt: `system` and
+/// `developer`, whose instructions models obey.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The user.

@@ -6,8 +6,8 @@ use crate::{Budget, Error, LimitKind, Metered, Result};
 
 /// A growing text whose capacity is charged before it is allocated.
 ///
-/// Pushing costs what `String::push_str` costs and one subtraction: there is one comparison, with a
-/// ceiling that is the smaller of the capacity and the size limit.
+/// Pushing costs as much as `String::push_str` plus one subtraction: it compares once, with a ceiling that is
+/// the smaller of the capacity and the size limit.
 pub struct Text<'a> {
     budget: &'a Budget,
     string: String,
@@ -74,7 +74,7 @@ impl<'a> Text<'a> {
     /// Appends `text` and charges its steps.
     ///
     /// # Errors
-    /// When a limit is reached; nothing is appended then.
+    /// A limit is reached. Nothing is appended.
     #[inline]
     pub fn push_str(&mut self, text: &str) -> Result<()> {
         self.budget.step_bytes(text.len())?;
@@ -97,7 +97,7 @@ impl<'a> Text<'a> {
     /// Appends `times` copies of `text`. It checks the limit for one operation first.
     ///
     /// # Errors
-    /// When a limit is reached; nothing is appended then.
+    /// A limit is reached. Nothing is appended.
     pub fn push_repeated(&mut self, text: &str, times: usize) -> Result<()> {
         let bytes = text.len().saturating_mul(times);
         self.budget.check_fill(bytes)?;
@@ -183,7 +183,7 @@ impl<'a> Text<'a> {
         self.budget.charge_allocated(self.string.capacity() - capacity)
     }
 
-    /// Lets pushing go on without a further look for as long as there is room and the bytes prove the
+    /// Sets the ceiling up to which pushing needs no further check: the capacity, or the bytes that prove the
     /// limit.
     fn set_ceiling(&mut self) {
         let proved = self.limit.map_or(usize::MAX, CharacterLimit::proved_bytes);

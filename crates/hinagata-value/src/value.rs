@@ -6,13 +6,11 @@ use serde_json::Value as Json;
 
 use crate::{CallId, Function, HostObject, List, Map, Metered, Pieces, Range};
 
-/// A value of a running template: 16 bytes, cheap to clone, without a reference count where it is
-/// borrowed.
+/// A value of a running template: 16 bytes, cheap to clone, without a reference count if it is borrowed.
 ///
-/// Data of the caller and constants of the template are borrowed for `'a` and looked at where they
-/// are used, so data that a template does not touch costs nothing. What the template produces is
-/// shared by `Rc` (a render stays on one thread) and charged to the budget. Borrowed and produced
-/// containers meet behind the accessors of [`crate::Heap`], never in a common container type.
+/// Data of the caller and constants of the template are borrowed for `'a` and read in place, so unused data
+/// costs nothing. Produced values are shared by `Rc` (a render stays on one thread) and charged to the budget.
+/// The accessors of [`crate::Heap`] hide the difference between borrowed and produced containers.
 #[derive(Clone, Default)]
 pub enum Value<'a> {
     /// An undefined value.
@@ -99,8 +97,8 @@ pub enum Owner {
 
 /// A handle to an object that the language keeps during a render.
 ///
-/// Macros, loops and the like refer to templates and frames; kept in a table of the engine they
-/// need no reference counts, cannot form cycles, and cost a value two numbers.
+/// Macros, loops and the like refer to templates and frames. In a table of the language they need no
+/// reference counts, cannot form cycles, and take two numbers in a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineRef {
     /// The language's number for the kind of object.

@@ -28,8 +28,7 @@ pub enum ValueType {
 }
 
 impl ValueType {
-    /// The names that a declaration can use, with the type each stands for. The first name of a type is the
-    /// one that answers use.
+    /// The names in declarations, with their types. The first name of a type is used in output.
     pub const NAMES: [(&'static str, Self); 17] = [
         ("string", Self::String),
         ("integer", Self::Integer),

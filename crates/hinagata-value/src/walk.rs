@@ -121,11 +121,11 @@ impl<'a> Open<'a> {
 
 /// Visits `value` and everything in it, charging a step for each.
 ///
-/// Ranges are scalars here: the languages print them differently. What is open at a time is
-/// remembered beside the budget: some hundred bytes for each of at most `value_depth` containers.
+/// Ranges are scalars here, because the languages print them differently. The list of open containers is not
+/// charged: it has some hundred bytes for each of at most `value_depth` containers.
 ///
 /// # Errors
-/// Those of `visit`, and limits: steps, and containers inside each other beyond `value_depth`.
+/// Those of `visit`, and limits: steps, and `value_depth` for nested containers.
 pub fn walk_value<'a>(
     heap: &Heap<'a>,
     value: &Value<'a>,
@@ -144,7 +144,7 @@ pub(crate) enum Order {
 /// Like [`walk_value`], with a given order of map entries.
 ///
 /// # Errors
-/// As [`walk_value`]; when keys that are to be sorted are of different types.
+/// Those of [`walk_value`], and an error if keys to be sorted have different types.
 pub(crate) fn walk_as<'a>(
     heap: &Heap<'a>,
     value: &Value<'a>,

@@ -2,8 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
-/// Longer paths are cut: assigning a name to a part of itself again and again must not cost the square of
-/// the source, and a template that calls itself on a part of its data must come to an end.
+/// Maximum length of a path. Longer ones are truncated: repeatedly assigning a part of a variable to itself
+/// must not take quadratic time, and the analysis of a recursive template must end.
 const MAX_PARTS: usize = 16;
 
 /// A variable and the path to a part of its value.

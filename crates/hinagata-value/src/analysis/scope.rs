@@ -6,8 +6,8 @@ use crate::{Budget, Result};
 /// Maximum number of values that one name is followed to, if only the run decides which one it has.
 const MAX_ALTERNATIVES: usize = 4;
 
-/// The most bindings that are kept. What is bound beyond counts as unbound in other templates, so that
-/// too much is reported.
+/// Maximum number of stored bindings. Further names count as unbound in other templates, so that too much is
+/// reported rather than too little.
 const MAX_BINDINGS: usize = 100_000;
 
 /// The data of a value, as far as it is known.
@@ -91,8 +91,8 @@ impl Meaning {
 
 /// Every binding of a template, each with the one in scope before it.
 ///
-/// The names in scope at any place can be read from its last binding on, without a copy of all names
-/// for each place.
+/// The names in scope at any place are found from its last binding on, without a copy of all names for each
+/// place.
 #[derive(Clone, Debug, Default)]
 pub struct ScopeLog {
     entries: Vec<LogEntry>,
