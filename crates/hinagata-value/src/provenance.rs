@@ -128,7 +128,7 @@ impl Segments {
 impl Segments {
     /// Removes the origins of text after `end`, because the output was truncated there.
     #[cold]
-    fn close_segment(&mut self, end: u32) {
+    fn truncate_segments(&mut self, end: u32) {
         let kept = self.segments.partition_point(|segment| segment.end < end);
         self.segments.truncate(kept + usize::from(end > 0));
         if let Some(last) = self.segments.last_mut() {
@@ -145,7 +145,7 @@ impl Provenance for Segments {
         let turn = self.current;
         match self.segments.last_mut() {
             Some(last) if last.end == end => {}
-            Some(last) if last.end > end => self.close_segment(end),
+            Some(last) if last.end > end => self.truncate_segments(end),
             Some(last) if last.site == site && last.turn == turn => last.end = end,
             None if end == 0 => {}
             _ => self.segments.push(Segment { end, site, turn }),
