@@ -1,8 +1,8 @@
 //! A local model provider for tests and benchmarks.
 //!
-//! It has the APIs of OpenAI, Anthropic, Gemini and Ollama, chosen by the path of a request. It returns a fixed answer, or the next
-//! [`Reply`] of a queue: an error, a stream, a stream that breaks, or silence. It runs on its own thread, so tests need no runtime,
-//! and records the requests.
+//! It has the APIs of OpenAI, Anthropic, Gemini and Ollama, chosen by the path of a request. It returns a
+//! fixed answer, or the next [`Reply`] of a queue: an error, a stream, a stream that breaks, or silence. It
+//! runs on its own thread, so that tests need no runtime, and records the requests.
 //!
 //! ```
 //! use fake_provider::{FakeProvider, Reply};

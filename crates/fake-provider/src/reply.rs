@@ -31,13 +31,13 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// A status with a text body.
+    /// A reply with this status and a text body.
     #[must_use]
     pub fn status(status: u16, body: &str) -> Self {
         Self::Status { status, headers: Vec::new(), body: body.to_owned() }
     }
 
-    /// Status 429 with a `retry-after` header.
+    /// A reply with status 429 and a `retry-after` header.
     #[must_use]
     pub fn retry_after(seconds: &str) -> Self {
         Self::Status {

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Whether an address belongs to the public internet: not to this machine, a private network, or a reserved range.
 ///
-/// An IPv6 address that stands for an IPv4 address is judged as that one.
+/// An IPv6 address that contains an IPv4 address is treated as that one.
 #[must_use]
 pub fn is_public(address: IpAddr) -> bool {
     match address {

@@ -14,7 +14,7 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Threads of the runtime. They mostly wait for I/O.
+/// Number of threads of the runtime. They mostly wait for I/O.
 const THREADS: usize = 2;
 
 /// A runtime that starts when it is first needed, or a foreign one. It serves callers that return plain futures.
