@@ -200,18 +200,19 @@ impl<'s> Parser<'s> {
             );
         }
         let error = self.error_here(message);
-        let error =
-            match name {
-                "endraw" => error.with_hint("no `raw` block is open"),
-                "elseif" | "elsif" => error.with_hint("write `elif`"),
-                "end" => error.with_hint("an end tag names what it closes: `endif`, `endfor`"),
-                "else" | "elif" => error
-                    .with_hint(format!("`{name}` is allowed only inside `if` (`else` also inside `for`)")),
-                "trans" | "pluralize" | "endtrans" => error.with_hint("translations are not supported"),
-                name if name.strip_prefix("end").is_some_and(|tag| TAGS.contains(&tag)) => error
-                    .with_hint(format!("no `{}` is open here, or another block inside it is", &name[3..])),
-                _ => error,
-            };
+        let error = match name {
+            "endraw" => error.with_hint("no `raw` block is open"),
+            "elseif" | "elsif" => error.with_hint("write `elif`"),
+            "end" => error.with_hint("an end tag names what it closes: `endif`, `endfor`"),
+            "else" | "elif" => {
+                error.with_hint(format!("`{name}` belongs inside `if` (`else` also inside `for`)"))
+            }
+            "trans" | "pluralize" | "endtrans" => error.with_hint("translations are not supported"),
+            name if name.strip_prefix("end").is_some_and(|tag| TAGS.contains(&tag)) => {
+                error.with_hint(format!("no `{}` is open here, or another block inside it is", &name[3..]))
+            }
+            _ => error,
+        };
         let extra = [("generation", self.options.generation), ("message", self.options.messages)];
         let extra = extra.into_iter().filter_map(|(tag, on)| on.then_some(tag));
         let ends = open.map_or(&[][..], |open| open.ends).iter().copied();
