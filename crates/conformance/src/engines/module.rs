@@ -42,7 +42,7 @@ impl ModuleEngine for Module {
             ModuleQuestion::Element(input) => element(input),
             ModuleQuestion::Extract(input) => Ok(extracted(input)),
             ModuleQuestion::Select(input) => Ok(selected(input)),
-            ModuleQuestion::Workflow(input) => workflow::run_calls(input),
+            ModuleQuestion::Workflow(input) => workflow::run_process(input),
         }
     }
 }
