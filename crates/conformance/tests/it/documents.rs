@@ -147,20 +147,26 @@ fn the_page_about_errors_lists_every_code_as_it_is() {
     }
 }
 
-/// The text of every source file of the crates.
-fn sources() -> String {
-    let (mut text, mut directories) = (String::new(), vec![project().join("crates")]);
+/// Every Rust file beneath a directory.
+fn source_files(directory: &Path) -> Vec<PathBuf> {
+    let (mut files, mut directories) = (Vec::new(), vec![directory.to_owned()]);
     while let Some(directory) = directories.pop() {
         for entry in fs::read_dir(directory).expect("a directory") {
             let path = entry.expect("readable").path();
             if path.is_dir() {
                 directories.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs") {
-                text += &fs::read_to_string(path).expect("readable");
+                files.push(path);
             }
         }
     }
-    text
+    files
+}
+
+/// The text of every source file of the crates.
+fn sources() -> String {
+    let files = source_files(&project().join("crates"));
+    files.iter().map(|path| fs::read_to_string(path).expect("readable")).collect()
 }
 
 #[test]
@@ -172,4 +178,21 @@ fn every_design_page_is_named_by_the_code_it_explains() {
         .filter(|name| name != "README.md" && !sources.contains(&format!("docs/design/{name}")))
         .collect();
     assert!(unnamed.is_empty(), "no module documentation names {unnamed:?}");
+}
+
+#[test]
+fn only_the_command_line_names_commands_in_its_messages() {
+    let crates = fs::read_dir(project().join("crates")).expect("a directory");
+    let libraries =
+        crates.map(|entry| entry.expect("readable").path()).filter(|path| !path.ends_with("hinagata-cli"));
+    let mut named = Vec::new();
+    for path in libraries.flat_map(|library| source_files(&library.join("src"))) {
+        let text = fs::read_to_string(&path).expect("readable");
+        let code = text.lines().enumerate().filter(|(_, line)| !line.trim_start().starts_with("//"));
+        let commands = code.filter(|(_, line)| line.contains("`hina "));
+        named.extend(
+            commands.map(|(index, line)| format!("{}:{}: {}", path.display(), index + 1, line.trim())),
+        );
+    }
+    assert!(named.is_empty(), "use a variant of `Hint` instead:\n{}", named.join("\n"));
 }
