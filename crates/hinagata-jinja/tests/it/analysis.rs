@@ -1,4 +1,4 @@
-//! What the static analysis finds, as a table: a template, and every list of the answer as one line.
+//! Results of the static analysis as a table: a template, and each list of the result as one line.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ fn analysis(source: &str) -> Analysis {
     analyze_template(&template, &Source::new("t", source))
 }
 
-/// The variables: `?` behind those that may be missing, `!` behind those that are only asked for.
+/// The variables: `?` after those that may be undefined, `!` after those that are only used in conditions.
 fn variables(analysis: &Analysis) -> String {
     let mut out = String::new();
     for (index, item) in analysis.variables.iter().enumerate() {
@@ -56,7 +56,7 @@ fn variables_are_paths_to_where_their_values_come_from() {
         ("{% set ns = namespace(a=b) %}{% set ns.a = c %}{{ ns.a.d }}", "b c"),
         ("{% for i in xs %}{% set y = i %}{% endfor %}{{ y }}", "xs xs[] y"),
         ("{% with a = u.v, b = a %}{{ a.w }}{{ b }}{% endwith %}{{ a }}", "u.v a u.v.w a a"),
-        // What one way through an `if` binds may be unbound behind it.
+        // A name that only one branch of an `if` binds may be unbound after it.
         ("{% if c %}{% set x = a %}{% endif %}{{ x.y }}", "c! a a.y x.y"),
         ("{% if c %}{% set x = a %}{% else %}{% set x = b %}{% endif %}{{ x.y }}", "c! a b a.y b.y"),
         ("{% set x = a %}{% if c %}{% set x = b %}{% endif %}{{ x.y }}", "a c! b b.y a.y"),
@@ -72,13 +72,13 @@ fn variables_are_paths_to_where_their_values_come_from() {
         ("{% for i in xs %}{% block b scoped %}{{ i }}{% endblock %}{% endfor %}", "xs xs[]"),
         ("{% set t = 1 %}{% block b %}{{ t }}{{ super() }}{{ self.b() }}{% endblock %}", ""),
         ("{% import 'm' as m %}{% from 'n' import a, b as c %}{{ m.x }}{{ a }}{{ b }}{{ c }}", "b"),
-        // What a variable is read for.
+        // The usage of a variable.
         ("{% if a and not b.c or d %}{% elif e > f %}{% endif %}", "a! b.c! d! e f"),
         ("{{ a if b else c }}{{ d or e }}{{ f and g }}", "a b! c d? e f! g"),
         ("{{ a|default('x') }}{{ b.c|d(e) }}{{ f|upper }}", "a? b.c? e f"),
         ("{{ a is defined }}{{ b.c is none }}{{ d is string }}", "a! b.c! d"),
         ("{{ (a|default({})).b }}{{ (c or d).e }}", "a? a.b c? c.e d.e d"),
-        // Filters that pass items on.
+        // Filters that return items of their input.
         (
             "{% for t in tools|selectattr('on')|sort(attribute='p.q') %}{{ t.n }}{% endfor %}",
             "tools tools[].on tools[].p.q tools[].n",

@@ -1,14 +1,14 @@
-//! A step is worth about the same whatever a template does: work that grows with the data is charged by what it
-//! touches. `bench/run steps` measures the time of a step; here it is counted that the steps are there.
+//! A step takes about the same time whatever a template does: work that grows with the data is charged by
+//! the data it touches. `bench/run steps` measures the time of a step; these tests count the steps.
 
 use hinagata_jinja::{Data, NoTemplates, ParseOptions, Render, Run, Settings, Template};
 use hinagata_value::{Budget, Calls, Functions, Heap, Keep, Limits, Off, Output};
 use serde_json::{Map, Value as Json, json};
 
-/// Bytes of the long texts.
+/// The length of the long texts in bytes.
 const BYTES: usize = 1 << 17;
 
-/// Keys of the wide map.
+/// The number of keys of the wide map.
 const KEYS: usize = 20_000;
 
 fn data() -> Json {
@@ -112,7 +112,7 @@ fn what_goes_over_items_is_charged_by_their_number() {
     }
 }
 
-/// With a square of the keys this would not end in the time that anybody waits.
+/// With quadratic time this would not end in a reasonable time.
 #[test]
 fn named_arguments_of_a_wide_map_are_gone_over_once() {
     let source = "{% macro f() %}{{ kwargs|length }}{% endmacro %}{% for _ in range(5) %}\
@@ -123,7 +123,7 @@ fn named_arguments_of_a_wide_map_are_gone_over_once() {
     assert_eq!(Render::new().render_text(&template, &data()).expect("within the limits"), "done");
 }
 
-/// The names that an include sees are shared: many includes beside many names are no product.
+/// Includes share the visible names, so many includes with many names do not take quadratic memory.
 #[test]
 fn many_includes_beside_many_names_stay_small() {
     let names: String = (0..6_000).map(|number| format!("{{% set a{number} = 1 %}}")).collect();

@@ -1,7 +1,7 @@
-//! Random templates, rendered by this engine and by Jinja2 itself: both must say the same.
+//! Random templates, rendered by this crate and by Jinja2 itself: both must return the same.
 //!
-//! `HINAGATA_TEST_PYTHON` names a Python with Jinja2. `HINAGATA_DIFFERENTIAL` says how many cases are run
-//! (`100000`), or which (`500..600`); the case of a number is always the same.
+//! `HINAGATA_TEST_PYTHON` names a Python with Jinja2. `HINAGATA_DIFFERENTIAL` sets the number of cases
+//! (`100000`) or a range (`500..600`). A number always means the same case.
 
 pub(crate) mod expressions;
 mod original;
@@ -21,10 +21,10 @@ use self::{
     rules::Answer,
 };
 
-/// How many cases the normal test run takes.
+/// The number of cases of a normal test run.
 const CASES: u64 = 2_000;
 
-/// Differences that are shown in full; more of them would say the same.
+/// The number of differences that are printed in full.
 const SHOWN: usize = 12;
 
 fn numbers() -> Range<u64> {
@@ -65,12 +65,12 @@ fn ours(case: &Case) -> Result<String, Error> {
         .render_text(&entry, &Json::Object(case.data.clone()))
 }
 
-/// What is different between the two answers, where that is not on purpose.
+/// The unintended difference between two answers, if any.
 fn difference(case: &Case, original: &Json) -> Option<String> {
     rules::difference(case, &Answer::from_original(original)?, &Answer::from_ours(ours(case)))
 }
 
-/// Cases that were different once, in the form of the original's requests, each with its answer.
+/// Regression cases that differed once, in the form of requests to the original, each with its answer.
 #[test]
 fn recorded_cases_answer_as_jinja2_did() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/recorded.json");

@@ -1,4 +1,4 @@
-//! What an error of a run tells beside its sentence: names that were meant, and the way to its place.
+//! Errors at run time: similar names, and the chain of templates that leads to the place.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Templates that try to take the stack or the memory of the process. Each must end, with an error or
-//! within its limits, on a thread of the size that Rust gives its threads.
+//! Templates that try to exhaust the stack or the memory of the process. Each must end, with an error or
+//! within its limits, on a thread with Rust's default stack size.
 
 use std::{collections::HashMap, thread};
 
@@ -8,16 +8,16 @@ use hinagata_jinja::{Loader, ParseOptions, Render, Sources};
 use hinagata_value::{Error, LimitKind, Limits};
 use serde_json::{Value as Json, json};
 
-/// The stack that Rust gives its threads.
+/// Rust's default stack size for threads.
 const STACK: usize = 2 << 20;
 
-/// The bytes that a template may hold here.
+/// The limit for the memory of a template in these tests.
 const BYTES: usize = 4 << 20;
 
 fn render(sources: &[(&str, String)], limits: &Limits) -> Result<String, Error> {
     let sources: HashMap<_, _> =
         sources.iter().map(|(name, source)| ((*name).to_owned(), source.clone())).collect();
-    // Sources of any size may be compiled: what is measured is the run.
+    // Sources of any size are allowed: only the run is measured.
     let loader =
         Sources::new(sources, ParseOptions::default(), Limits { source: 4 << 20, ..Limits::default() });
     let template = loader.load("t")?.expect("there is a first template");
@@ -25,7 +25,7 @@ fn render(sources: &[(&str, String)], limits: &Limits) -> Result<String, Error> 
     Render::new().with_limits(limits.clone()).with_loader(&loader).render_text(&template, &data)
 }
 
-/// Runs on a thread of the usual size; a stack that is used up would end the whole process.
+/// Runs on a thread with the default stack size. A stack overflow would end the whole process.
 fn on_a_thread<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T {
     thread::Builder::new()
         .stack_size(STACK)
@@ -35,7 +35,7 @@ fn on_a_thread<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> T
         .expect("nothing panics")
 }
 
-/// One level of each kind of nesting, `inner` inside.
+/// One level of each kind of nesting around `inner`.
 fn nested(kind: usize, level: usize, inner: &str) -> String {
     match kind % 9 {
         0 => format!("{{% if true %}}{inner}{{% endif %}}"),
@@ -50,12 +50,12 @@ fn nested(kind: usize, level: usize, inner: &str) -> String {
     }
 }
 
-/// A macro that calls itself from inside of `depth` levels of nesting; `kind` 9 mixes all of them.
+/// A macro that calls itself inside `depth` levels of nesting; `kind` 9 mixes all kinds.
 fn recursion(kind: usize, depth: usize, call: &str) -> String {
     let mut body = call.to_owned();
     for level in 0..depth {
         let kind = if kind == 9 { level } else { kind };
-        // A block may stand in a macro, but a name of one only once.
+        // A block is allowed in a macro, but each name only once.
         body = nested(kind, level, &body);
     }
     format!(
@@ -131,7 +131,7 @@ fn values_that_contain_themselves_end_with_an_error_or_a_sign() {
         "{% set ns = namespace(v=()) %}{% for i in range(9000) %}{% set ns.v = (ns.v, 1) %}{% endfor %}{{ ns.v == ns.v }}{{ {ns.v: 1} }}",
     ] {
         on_a_thread(move || {
-            // Either is fine: what counts is that it ends.
+            // Success and failure are both fine: the template has to end.
             let _ = render(&[("t", source.to_owned())], &Limits::default());
         });
     }
@@ -141,7 +141,7 @@ fn names(count: usize, item: impl Fn(usize) -> String) -> String {
     (0..count).map(item).collect()
 }
 
-/// Templates that make many things of one kind.
+/// Templates that create many objects of one kind.
 fn greedy() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
     let one = |source: &str| vec![("t", source.to_owned())];
     let many_blocks = names(3_000, |n| format!("{{% block b{n} %}}{{% endblock %}}"));
@@ -199,7 +199,7 @@ fn no_template_makes_the_process_hold_twice_its_bytes() {
         let mut wrong = Vec::new();
         for (name, sources) in greedy() {
             let limits = Limits { bytes: BYTES, steps: 3_000_000, source: 4 << 20, ..Limits::default() };
-            // What compiling takes is not part of it, and what is compiled stays for the second run.
+            // Memory for compiling does not count; the compiled template is reused in the second run.
             let mut outcome = String::new();
             let compiled = measure(|| drop(render(&sources, &Limits { steps: 0, ..limits.clone() })));
             let info = measure(|| {
@@ -209,7 +209,7 @@ fn no_template_makes_the_process_hold_twice_its_bytes() {
                 };
             });
             let held = info.bytes_max.saturating_sub(compiled.bytes_max);
-            // A list that grows is there twice for a moment.
+            // A growing list exists twice for a moment.
             if held > (2 * BYTES + BYTES / 8) as u64 {
                 wrong.push(format!("{name}: {held} bytes, {outcome}"));
             }

@@ -1,4 +1,4 @@
-//! No production of the grammar, however often it is repeated, can use up the stack or take for ever: every
+//! No production of the grammar, however often it is repeated, can overflow the stack or run forever: every
 //! source within the limit ends in a text or in an error, through every walk over its tree and its code.
 
 use std::{collections::HashMap, thread};
@@ -8,10 +8,10 @@ use hinagata_jinja::{Loader, ParseOptions, Render, Sources, Template, check_name
 use hinagata_value::{Arguments, Budget, Error, Function, Functions, Host, Limits, Result, Value};
 use serde_json::{Value as Json, json};
 
-/// The stack that Rust gives its threads.
+/// Rust's default stack size for threads.
 const STACK: usize = 2 << 20;
 
-/// A function that gives itself, so that `f()()()` goes on.
+/// A function that returns itself, so that `f()()()` works.
 struct Itself;
 
 impl Function for Itself {
@@ -29,7 +29,7 @@ fn data() -> Json {
     json!({"a": "", "data": deep})
 }
 
-/// Takes a source through everything that is ever done to one.
+/// Parses, checks, analyses, compiles and renders a source.
 fn walk(source: &str, limits: &Limits) -> Result<()> {
     let options = ParseOptions::default();
     let budget = Budget::new(limits.clone());
@@ -54,7 +54,7 @@ fn walk(source: &str, limits: &Limits) -> Result<()> {
     text.map(drop)
 }
 
-/// Walks on a thread of the usual size; a stack that is used up would end the whole process.
+/// Runs on a thread with the default stack size. A stack overflow would end the whole process.
 fn on_small_stack(source: String, limits: Limits) -> Result<(), Error> {
     let walker = thread::Builder::new().stack_size(STACK).spawn(move || walk(&source, &limits));
     walker.expect("a thread starts").join().expect("nothing panics")

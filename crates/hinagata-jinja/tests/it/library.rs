@@ -1,6 +1,6 @@
-//! Filters, tests, operators, methods and formatting answer as Jinja2 and Python do.
+//! Filters, tests, operators, methods and formatting return the same as in Jinja2 and Python.
 //!
-//! The answers are recorded: `tests/library/record.py` says how.
+//! `tests/library/record.py` records the answers.
 
 use std::{fs, path::Path};
 
@@ -24,7 +24,7 @@ fn render(case: &Value) -> Result<String, Error> {
     Render::new().with_settings(settings).render_text(&template, &case["data"])
 }
 
-/// What is different from the recorded answer, if anything is.
+/// The difference from the recorded answer, if any.
 fn difference(case: &Value) -> Option<String> {
     let rendered = render(case);
     let same = match (&rendered, case["error"].as_str()) {
@@ -55,7 +55,7 @@ fn recorded_answers_of_python_are_given() {
     assert!(differences.is_empty(), "{} of {count} differ:\n{}", differences.len(), differences.join("\n"));
 }
 
-/// What the differential test takes for something that is different on purpose, and is not.
+/// Cases that the rules of the differential test treat as intended differences, but are not.
 #[test]
 fn large_numbers_are_rounded_and_what_has_no_slices_is_undefined() {
     for (template, output) in [

@@ -1,4 +1,4 @@
-//! Jinja templates: compared with the original, taken to their limits.
+//! Tests of Jinja templates: comparison with the original, and limits.
 
 mod analysis;
 mod charges;

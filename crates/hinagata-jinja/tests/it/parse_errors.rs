@@ -1,9 +1,9 @@
-//! What a template author is told: the sentence, the place, and what to do next.
+//! Syntax errors as a template author sees them: message, place and hint.
 
 use hinagata_jinja::{ParseOptions, Source, parse};
 use hinagata_value::{Budget, ErrorKind, Limits};
 
-/// The error of a source: line, column, sentence, and the hint or the near names.
+/// The error of a source: line, column, message, and the hint or the similar names.
 fn told(source: &str) -> String {
     let budget = Budget::new(Limits::default());
     let error = parse("t", source, &ParseOptions::default(), &budget).expect_err(source);

@@ -1,4 +1,4 @@
-//! What binds to what: expressions and their trees, written in brackets.
+//! Precedence and associativity: expressions and their trees, written with brackets.
 
 use hinagata_jinja::{
     ParseOptions,
@@ -246,7 +246,7 @@ fn spans_cover_what_was_written() {
     assert_eq!(steps.collect::<Vec<_>>(), [".y", "|f(1)"]);
 }
 
-/// The lines of the statements, nested ones behind their parents.
+/// The lines of the statements, nested ones after their parents.
 fn lines(body: &[Stmt]) -> Vec<u32> {
     let mut found = Vec::new();
     for stmt in body.iter().filter(|stmt| !matches!(stmt.kind, StmtKind::Text(_))) {

@@ -1,10 +1,10 @@
-//! No source can hurt: whatever is nested or long ends in a tree or in an error with a place, on the
-//! stack that Rust gives a thread, and so do the walks over the tree and its end.
+//! Every nested or long source ends in a tree or in an error with a place, with Rust's default stack size.
+//! So do walks over the tree and its destruction.
 
 use hinagata_jinja::{ParseOptions, Source, analyze_template, check_names, parse};
 use hinagata_value::{Budget, Error, LimitKind, Limits};
 
-/// Runs `test` on a thread with a stack of two megabytes, whatever the test runner has.
+/// Runs `test` on a thread with a stack of two megabytes, independent of the test runner.
 fn on_small_stack(test: impl FnOnce() + Send + 'static) {
     let thread = std::thread::Builder::new().stack_size(2 << 20).spawn(test).expect("a thread starts");
     thread.join().expect("neither panic nor overflow");
@@ -21,12 +21,12 @@ fn read(source: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// `count` times `before`, then `middle`, then `count` times `after`.
+/// Returns `count` times `before`, then `middle`, then `count` times `after`.
 fn nested(before: &str, middle: &str, after: &str, count: usize) -> String {
     [&before.repeat(count), middle, &after.repeat(count)].concat()
 }
 
-/// Every way to nest: what is before, in the middle and behind, and how many levels one of them takes.
+/// Every way to nest: the parts before, in the middle and after, and the levels that one repetition takes.
 const NESTED: &[(&str, &str, &str, usize)] = &[
     ("(", "1", ")", 1),
     ("[", "1", "]", 1),

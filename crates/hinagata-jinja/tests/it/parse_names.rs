@@ -1,4 +1,4 @@
-//! Filters and tests that do not exist: where Jinja2 complains when it compiles, and where it waits.
+//! Unknown filters and tests: where Jinja2 reports them when it compiles, and where only at run time.
 
 use hinagata_jinja::{NameKind, ParseOptions, check_names, parse};
 use hinagata_value::{Budget, Limits};

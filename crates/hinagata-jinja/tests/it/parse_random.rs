@@ -1,4 +1,4 @@
-//! Random sources: none panics, and what the parser answers hangs together.
+//! Random sources: none panics, and the results of the parser are consistent.
 
 use hinagata_jinja::{ParseOptions, Source, analyze_template, check_names, parse};
 use hinagata_value::{Budget, Limits};
@@ -191,7 +191,7 @@ proptest! {
         check(&String::from_utf8_lossy(&bytes), &options);
     }
 
-    /// The text of a template without tags is the template, but for newlines.
+    /// A template without tags parses to its own text, except for newlines.
     #[test]
     fn text_stays_text(source in "[^{\\r]*") {
         let budget = Budget::new(Limits::default());

@@ -1,5 +1,5 @@
-//! The recorded answers of Jinja2, as far as the front end gives them: what parses, what does not, and
-//! on which line.
+//! The recorded answers of Jinja2 for the front end: what parses, what does not, and on which line it
+//! fails.
 
 use std::{fs, path::Path};
 
@@ -57,11 +57,12 @@ fn options(case: &Value) -> ParseOptions {
     }
 }
 
-/// What is wrong with the answers for one case.
+/// The differences for one case.
 fn check(case: &Value) -> Option<String> {
     let error = &case["expect"]["error"];
     let syntax = error["kind"] == "syntax";
-    // Which template fails is not recorded where Python complains, not Jinja2; there is one then.
+    // If Python reports the error instead of Jinja2, the failing template is not recorded; the case then
+    // has only one.
     let failing = error["template"].as_str().unwrap_or("main");
     let options = options(case);
     for (name, source) in case["templates"].as_object().expect("is a map") {

@@ -1,6 +1,6 @@
-//! Every way in which Jinja's grammar lets a source go on: one thing behind the other, or inside it.
+//! Every way to repeat or nest parts of a source in Jinja's grammar.
 
-/// A way to go on.
+/// A repeated part of a source.
 pub(crate) struct Production {
     start: String,
     again: &'static str,
@@ -10,13 +10,13 @@ pub(crate) struct Production {
 }
 
 impl Production {
-    /// What is repeated, for whoever reads a failure.
+    /// The name of the repeated part in failure messages.
     pub(crate) fn name(&self) -> String {
         self.source(1)
     }
 
-    /// The source that goes on `count` times. `#` in a piece is the number of the turn, for names that may
-    /// be there once only.
+    /// The source with `count` repetitions. `#` in a piece is the number of the repetition, for names that
+    /// must be unique.
     pub(crate) fn source(&self, count: usize) -> String {
         let pieces = |piece: &str| -> String {
             match piece.contains('#') {
@@ -27,7 +27,7 @@ impl Production {
         [&*self.start, &pieces(self.again), self.middle, &pieces(self.close), &self.end].concat()
     }
 
-    /// The most turns that `bytes` of source allow.
+    /// The maximum number of repetitions in `bytes` of source.
     pub(crate) fn most(&self, bytes: usize) -> usize {
         let (mut fits, mut over) = (0, bytes);
         while over - fits > 1 {
@@ -38,7 +38,7 @@ impl Production {
     }
 }
 
-/// What stands inside `{{ }}`, one behind the other: what is first, and what is repeated.
+/// Sequences inside `{{ }}`: the first part, and the repeated part.
 const OPERATORS: &[(&str, &str)] = &[
     ("a", " + a"),
     ("1", " - 1"),
@@ -91,7 +91,7 @@ const OPERATORS: &[(&str, &str)] = &[
     ("caller", "()"),
 ];
 
-/// What stands inside `{{ }}` with something around it.
+/// Sequences inside `{{ }}` with delimiters around them.
 const LISTS: &[(&str, &str, &str)] = &[
     ("[", "1, ", "]"),
     ("(", "1, ", ")"),
@@ -118,7 +118,7 @@ const LISTS: &[(&str, &str, &str)] = &[
     ("1", "#\n", ""),
 ];
 
-/// What stands inside itself in `{{ }}`: before and behind.
+/// Nesting inside `{{ }}`: the parts before and after the nested expression.
 const NESTED: &[(&str, &str)] = &[
     ("(", ")"),
     ("[", "]"),
@@ -156,7 +156,7 @@ const NESTED: &[(&str, &str)] = &[
     ("(", ").a ** 1 * 1 ~ 1 + 1 < 1 and 1 or 1 if 1 else 1"),
 ];
 
-/// Statements, one behind the other or inside each other: before, repeated, behind.
+/// Statements in sequence or nested: the part before, the repeated part, the part after.
 const STATEMENTS: &[(&str, &str, &str, &str)] = &[
     ("", "{{ a }}", "", ""),
     ("", "{% print a, a %}", "", ""),
@@ -250,7 +250,7 @@ const STATEMENTS: &[(&str, &str, &str, &str)] = &[
     ("", "{%- -%}", "", ""),
 ];
 
-/// One behind the other in an expression.
+/// Sequences in an expression.
 pub(crate) fn operators() -> Vec<Production> {
     OPERATORS.iter().map(|(first, again)| printed(first, again, "", "", "")).collect()
 }
@@ -260,12 +260,12 @@ pub(crate) fn lists() -> Vec<Production> {
     LISTS.iter().map(|(start, again, end)| printed(start, again, "", "", end)).collect()
 }
 
-/// One inside the other in an expression.
+/// Nesting in an expression.
 pub(crate) fn nested() -> Vec<Production> {
     NESTED.iter().map(|(before, behind)| printed("", before, "1", behind, "")).collect()
 }
 
-/// Statements, in and behind each other.
+/// Statements, nested and in sequence.
 pub(crate) fn statements() -> Vec<Production> {
     let production = |&(start, again, close, end): &(&str, &'static str, &'static str, &str)| Production {
         start: start.to_owned(),

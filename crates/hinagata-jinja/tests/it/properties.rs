@@ -1,6 +1,6 @@
-//! Whatever the template and the data: a render ends, within its limits, and always the same way.
+//! Properties of every render, for any template and data: it ends within its limits and is deterministic.
 //!
-//! The templates are those of the differential test, and pieces put together at random.
+//! The templates are those of the differential test, and random sequences of pieces.
 
 use std::{collections::HashMap, thread};
 
@@ -16,10 +16,10 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::differential::{pieces, statements};
 
-/// The stack that Rust gives its threads: what the limits are made for.
+/// Rust's default stack size for threads, which the limits are designed for.
 const STACK: usize = 2 << 20;
 
-/// What one allocation may add to the bytes of a limit: it is counted, and the next one refused.
+/// The bytes by which one allocation may exceed the limit: it is counted, and the next one is refused.
 const ONE_ALLOCATION: usize = 64 << 10;
 
 const PIECES: &[&str] = &[
@@ -87,7 +87,7 @@ const PIECES: &[&str] = &[
     " text <&> \n",
 ];
 
-/// What is rendered.
+/// The input of a render.
 #[derive(Clone, Debug)]
 struct Subject {
     sources: Vec<String>,
@@ -113,7 +113,7 @@ fn document() -> impl Strategy<Value = Json> {
     })
 }
 
-/// Templates of the grammar, pieces in any order, or both.
+/// Templates from the grammar, pieces in any order, or both.
 fn subject() -> impl Strategy<Value = Subject> {
     let pieces =
         || prop::collection::vec(prop::sample::select(PIECES), 0..16).prop_map(|pieces| pieces.concat());
@@ -177,7 +177,7 @@ fn text(subject: &Subject, undefined: UndefinedMode, limits: Limits) -> Result<S
         .render_text(&template, &subject.data)
 }
 
-/// Renders with a look at the budget: the text, the most bytes, the steps.
+/// Renders and returns the text, the peak memory in bytes, and the steps.
 fn measured<P: Provenance>(
     subject: &Subject,
     limits: &Limits,
@@ -209,7 +209,7 @@ fn measured<P: Provenance>(
     let text = match result {
         Ok(()) => String::from_utf8_lossy(&written).into_owned(),
         Err(error) => {
-            // Whatever the limits: an error says where it is, unless it has none to say.
+            // An error has a place, unless it reports a reached limit.
             prop_assert!(error.place().is_some() || error.limit().is_some(), "{error}");
             format!("{:?} {:?} {error}", error.kind(), error.place())
         }
@@ -217,7 +217,7 @@ fn measured<P: Provenance>(
     Ok((text, budget.bytes_peak(), budget.steps_used()))
 }
 
-/// Runs a property on a thread of the usual size.
+/// Runs a property on a thread with the default stack size.
 fn check<S: Strategy>(
     cases: u32,
     strategy: impl FnOnce() -> S + Send + 'static,
@@ -253,7 +253,7 @@ fn the_same_render_gives_the_same_bytes_and_takes_the_same_steps() {
 #[test]
 fn the_record_of_origins_changes_no_text() {
     check(300, subject, |subject| {
-        // The record costs bytes: a limit that it reaches is another matter.
+        // No limit for memory: the record of origins uses memory, so only the traced render would reach it.
         let limits = Limits { steps: 200_000, ..Limits::default() };
         prop_assert_eq!(measured::<Off>(&subject, &limits)?.0, measured::<Segments>(&subject, &limits)?.0);
         Ok(())
@@ -274,7 +274,8 @@ fn the_data_of_the_caller_never_changes() {
 #[test]
 fn what_renders_as_in_jinja2_renders_the_same_where_undefined_is_empty() {
     check(800, subject, |subject| {
-        // The one difference that Jinja2 has too: a chainable undefined value is escaped, a plain one is not.
+        // The one difference, which Jinja2 has too: a chainable undefined value is escaped, a plain one is
+        // not.
         prop_assume!(!subject.sources.iter().any(|source| source.contains("escaped")));
         let limits = Limits { steps: 100_000, ..Limits::default() };
         if let Ok(strict) = text(&subject, UndefinedMode::Jinja, limits.clone()) {

@@ -1,11 +1,11 @@
-//! Random expressions: every operator, filter, test and method, with arguments that fit and some that do not.
+//! Random expressions: every operator, filter, test and method, with valid and some invalid arguments.
 
 use super::pieces::Random;
 
-/// Filters: the kind of what they are applied to, the name, the parameters with their kinds.
+/// Filters: the kind of their input, the name, the parameters with their kinds.
 ///
-/// Kinds: `S` text, `I` integer, `F` float, `B` truth, `L` list, `D` map, `N` name of an attribute, `T` name of
-/// a test, `P` name of a filter, `A` anything, `*` a surplus of those.
+/// Kinds: `S` text, `I` integer, `F` float, `B` boolean, `L` list, `D` map, `N` name of an attribute, `T`
+/// name of a test, `P` name of a filter, `A` anything, `*` more of the same kind.
 const FILTERS: &[(char, &str, &str)] = &[
     ('I', "abs", ""),
     ('D', "attr", "name:N"),
@@ -63,7 +63,8 @@ const FILTERS: &[(char, &str, &str)] = &[
     ('D', "xmlattr", "autospace:B"),
 ];
 
-/// Filters that run when their result is read, and fail there: it is read at once here.
+/// Lazy filters of Jinja2, which fail only when their result is read. The generated expressions read it at
+/// once.
 const LAZY: &[&str] =
     &["batch", "items", "map", "reject", "rejectattr", "select", "selectattr", "slice", "unique"];
 
@@ -229,7 +230,7 @@ const FLOATS: &[&str] = &[
     "5e-324",
 ];
 
-/// What an expression can refer to.
+/// The names that an expression can refer to.
 pub(crate) struct Names<'n> {
     pub(crate) any: &'n [&'n str],
     pub(crate) texts: &'n [&'n str],
@@ -268,7 +269,7 @@ pub(crate) const DATA: Names<'static> = Names {
 
 /// An expression of some kind.
 pub(crate) fn expression(random: &mut Random, names: &Names<'_>, kind: char, depth: usize) -> String {
-    // Sometimes something else than what is wanted.
+    // Sometimes an expression of another kind than requested.
     let kind = if random.chance(4) { random_kind(random) } else { kind };
     if depth == 0 || random.chance(25) {
         return simple(random, names, kind);
@@ -396,7 +397,7 @@ fn simple(random: &mut Random, names: &Names<'_>, kind: char) -> String {
     }
 }
 
-/// The arguments for parameters: some left out at the end, some by name, seldom one too many.
+/// The arguments for parameters: some omitted at the end, some by name, rarely one too many.
 fn arguments(random: &mut Random, names: &Names<'_>, params: &str, depth: usize, needed: usize) -> String {
     let params: Vec<&str> = params.split_ascii_whitespace().collect();
     let count = match random.below(10) {
@@ -449,7 +450,7 @@ fn filtered(random: &mut Random, names: &Names<'_>, _kind: char, depth: usize) -
     }
 }
 
-/// How many arguments a filter, test or method cannot do without.
+/// The number of required arguments of a filter, test or method.
 fn needed(name: &str) -> usize {
     match name {
         "attr" | "batch" | "groupby" | "map" | "reject" | "rejectattr" | "select" | "selectattr"

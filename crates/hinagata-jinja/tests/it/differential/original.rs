@@ -1,4 +1,4 @@
-//! Jinja2 itself, in a child process that answers one case a line.
+//! Jinja2 itself, in a child process that reads one case per line and answers with one line.
 
 use std::{
     env,
@@ -18,13 +18,14 @@ pub(crate) struct Original {
 }
 
 impl Original {
-    /// Starts it; `None` where no Python with Jinja2 was named.
+    /// Starts it; `None` if no Python with Jinja2 is configured.
     pub(crate) fn start() -> Option<Self> {
         let python = env::var_os("HINAGATA_TEST_PYTHON")?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python/jinja2_answers.py");
         let mut child = Command::new(&python)
             .arg(script)
-            // The order of what Python hashes is part of no answer, but must not change between two.
+            // No answer depends on the order of Python's hashes, but the order must not change between two
+            // answers.
             .env("PYTHONHASHSEED", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -35,7 +36,7 @@ impl Original {
         Some(Self { child, requests, answers })
     }
 
-    /// Takes the end that requests are written to, for a thread of its own.
+    /// Takes the input of the process, to write requests from another thread.
     pub(crate) fn take_requests(&mut self) -> ChildStdin {
         self.requests.take().expect("is taken once")
     }

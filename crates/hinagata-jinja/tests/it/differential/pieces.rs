@@ -1,8 +1,8 @@
-//! Cases: templates as trees of pieces, so that a case that fails can be made smaller.
+//! Test cases: templates as trees of pieces, so that a failing case can be reduced.
 
 use serde_json::{Map, Value as Json, json};
 
-/// A source of choices: the same seed makes the same choices on every machine.
+/// A random generator with the same choices for the same seed on every machine.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -26,7 +26,7 @@ impl Random {
         items[self.below(items.len())]
     }
 
-    /// The number of an item, chosen by its weight.
+    /// The index of an item, chosen by weight.
     pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (at, weight) in weights.iter().enumerate() {
@@ -67,7 +67,7 @@ impl Piece {
     }
 }
 
-/// The source that pieces make.
+/// The source text of pieces.
 pub(crate) fn source(pieces: &[Piece]) -> String {
     let mut out = String::new();
     pieces.iter().for_each(|piece| piece.write(&mut out));
@@ -101,7 +101,7 @@ pub(crate) enum Undefined {
 }
 
 impl Case {
-    /// The case as the original reads it.
+    /// The case in the form that the original reads.
     pub(crate) fn to_json(&self) -> Json {
         let templates: Map<String, Json> = self
             .templates
@@ -148,7 +148,7 @@ impl Case {
         }
     }
 
-    /// The smallest case found that `fails` still holds for.
+    /// Reduces the case as long as `fails` is true.
     pub(crate) fn shrink(mut self, fails: &mut dyn FnMut(&Self) -> bool) -> Self {
         loop {
             let Some(smaller) = self.candidates().into_iter().find(|smaller| fails(smaller)) else {
@@ -158,7 +158,7 @@ impl Case {
         }
     }
 
-    /// The case with one thing less, for each thing that can be left out.
+    /// The cases with one part removed, for each part that can be removed.
     fn candidates(&self) -> Vec<Self> {
         let mut found = Vec::new();
         for number in 0..self.templates.len() {
@@ -177,7 +177,7 @@ impl Case {
     }
 }
 
-/// The pieces with one piece less, or with a piece replaced by what is inside it.
+/// The pieces with one piece removed, or with one piece replaced by its contents.
 fn smaller_bodies(pieces: &[Piece]) -> Vec<Vec<Piece>> {
     let mut found = Vec::new();
     if pieces.len() > 3 {

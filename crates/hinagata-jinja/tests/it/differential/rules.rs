@@ -1,4 +1,4 @@
-//! When two answers count as the same: the differences on purpose, each as narrow as it can be.
+//! When two answers count as equal: the intended differences, each as narrow as possible.
 //! `docs/reference/jinja.md` has their reasons.
 
 use hinagata_value::{Error, LimitKind};
@@ -19,7 +19,7 @@ pub(crate) enum Answer {
 }
 
 impl Answer {
-    /// The answer of Jinja2; `None` when it has none.
+    /// The answer of Jinja2; `None` if there is none.
     pub(crate) fn from_original(answer: &Json) -> Option<Self> {
         if let Some(text) = answer["output"].as_str() {
             return Some(Self::Output(text.to_owned()));
@@ -61,7 +61,7 @@ impl Answer {
     }
 }
 
-/// What is different, in words.
+/// A description of the difference.
 pub(crate) fn difference(case: &Case, original: &Answer, ours: &Answer) -> Option<String> {
     if is_same(original, ours) || is_on_purpose(case, original, ours) {
         return None;
@@ -76,7 +76,7 @@ fn is_same(original: &Answer, ours: &Answer) -> bool {
             Answer::Error { kind, line, template, .. },
             Answer::Error { kind: our_kind, line: our_line, template: our_template, .. },
         ) => {
-            // Where Python itself refuses the code of a template there is no line of the template.
+            // If Python itself refuses the generated code, the error has no line of the template.
             kind == our_kind
                 && (line.is_none() || line == our_line)
                 && (template.is_none() || template == our_template)
@@ -90,13 +90,13 @@ fn is_on_purpose(case: &Case, original: &Answer, ours: &Answer) -> bool {
         || is_limit(original, ours)
         || is_accident(case, original, ours)
         || is_folded(case, original, ours)
-        // The body of a call block ends with the call.
+        // The body of a call block is valid only during the call.
         || ours.message().starts_with("`caller` was called after its call block ended")
         // There are no complex numbers.
         || ours.message().ends_with("is a complex number")
 }
 
-/// Objects of Python show an address; a filter may have taken it apart.
+/// Python prints objects with an address, which a filter may have changed.
 fn is_object_of_python(original: &Answer) -> bool {
     let Answer::Output(text) = original else { return false };
     let letters: String = text.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
@@ -105,9 +105,9 @@ fn is_object_of_python(original: &Answer) -> bool {
 
 fn is_limit(original: &Answer, ours: &Answer) -> bool {
     match ours {
-        // Numbers end at 128 bits, and one repeat or pad at a size.
+        // Integers are limited to 128 bits, and the result of one repetition or padding is limited in size.
         Answer::Error { limit: Some(LimitKind::Integer | LimitKind::Fill), .. } => true,
-        // As Python's RecursionError, which comes at another depth.
+        // Like Python's RecursionError, but at another depth.
         Answer::Error { limit: Some(LimitKind::Calls | LimitKind::Stack), .. } => {
             original.message().starts_with("RecursionError")
         }
@@ -115,18 +115,18 @@ fn is_limit(original: &Answer, ours: &Answer) -> bool {
     }
 }
 
-/// What the code that Jinja2 makes cannot do: join a filter block that gives no text, know the line of
-/// what is no namespace.
+/// Limits of the code that Jinja2 generates: it cannot join a filter block whose result is not text, and it
+/// does not know the line of a target that is not a namespace.
 fn is_accident(case: &Case, original: &Answer, ours: &Answer) -> bool {
     original.message().starts_with("TypeError: sequence item")
-        // Python compiles the code of a template in the line that loads it.
+        // Python compiles the code of a template at the line that loads it.
         || (original.message().starts_with("SyntaxError:") && ours.kind() == "syntax")
         // The values of `with` have no line of their own.
         || (original.kind() == ours.kind() && line_of(case, ours).contains("{% with "))
         || original.message().ends_with("cannot assign attribute on non-namespace object")
 }
 
-/// The source line that an error names.
+/// The source line of an error.
 fn line_of(case: &Case, answer: &Answer) -> String {
     let Answer::Error { template: Some(template), line: Some(line), .. } = answer else {
         return String::new();
@@ -140,9 +140,9 @@ fn line_of(case: &Case, answer: &Answer) -> String {
     source.lines().nth(*line as usize - 1).unwrap_or_default().to_owned()
 }
 
-/// Jinja2 computes constants when it compiles: slicing what has no slices gives undefined then, pairs pass for
-/// named arguments, infinity is no Python, and what is undefined is an error of the line that loads the
-/// template.
+/// Jinja2 evaluates constants when it compiles. Then a slice of an unsliceable value is undefined, pairs
+/// pass as keyword arguments, infinity is not valid Python, and an undefined value is an error of the line
+/// that loads the template.
 fn is_folded(case: &Case, original: &Answer, ours: &Answer) -> bool {
     match (original, ours) {
         (_, Answer::Error { message, .. }) if message.ends_with("cannot be sliced") => true,

@@ -1,4 +1,4 @@
-//! Random templates: statements inside each other, with few names, so that scopes meet.
+//! Random templates: nested statements with few names, so that scopes share names.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -7,10 +7,10 @@ use super::{
     pieces::{Case, Options, Piece, Random, Undefined},
 };
 
-/// The names that templates set, of which some are variables of the data too.
+/// The names that templates set; some are also variables of the data.
 const NAMES: &[&str] = &["a", "b", "x", "y", "c"];
 
-/// What the names of scopes can be used for in an expression.
+/// Uses of scope names in an expression.
 const SCOPED: Names<'static> = Names {
     any: &["a", "b", "x", "y", "c", "loop.index", "xs", "ns.v", "loop.first"],
     texts: &["b", "x", "y"],
@@ -102,26 +102,26 @@ fn data(random: &mut Random) -> Map<String, Json> {
 
 struct Generator {
     random: Random,
-    /// The template that is being made; it may only load those with a higher number.
+    /// The template that is being generated. It may load only templates with a higher number.
     template: usize,
     templates: usize,
-    /// Makes the constants differ, so that a wrong one tells where it came from.
+    /// Makes all constants different, so that a wrong one shows where it came from.
     count: usize,
     profile: usize,
 }
 
-/// Where a statement stands.
+/// The surroundings of a statement.
 #[derive(Clone, Copy)]
 struct Place {
     depth: usize,
-    /// Macros and blocks call those of a lower rank only: nothing recurses without end.
+    /// Macros and blocks call only those of a lower rank, so that recursion ends.
     rank: usize,
     in_loop: bool,
     in_macro: bool,
     in_block: bool,
-    /// Whether a block may stand here: each name once in a template.
+    /// Whether a block is allowed here: each name once in a template.
     blocks: bool,
-    /// Whether what is printed here is caught. An include without context prints past that in Jinja2.
+    /// Whether the output is captured here. In Jinja2 an include without context bypasses the capture.
     caught: bool,
 }
 
@@ -153,7 +153,7 @@ impl Generator {
             .collect()
     }
 
-    /// Whether there is a template that this one may load.
+    /// Whether this template may load another.
     fn loads(&self) -> bool {
         self.template + 1 < self.templates
     }
@@ -202,7 +202,7 @@ impl Generator {
         random_name(&mut self.random)
     }
 
-    /// An expression that is mostly a name.
+    /// An expression that is usually a name.
     fn value(&mut self) -> String {
         let depth = if self.profile == 2 { 2 } else { 0 };
         match self.random.below(10) {
@@ -488,7 +488,7 @@ impl Generator {
         arguments.join(", ")
     }
 
-    /// Something that can be called here: a macro of a lower rank, often only if it is there.
+    /// A call of a macro of a lower rank, often only if it is defined.
     fn callee(&mut self, place: Place) -> Option<(String, String)> {
         let macros = place.rank / 2;
         let number = 1 + self.random.below(macros.max(1));
@@ -665,7 +665,7 @@ impl Generator {
         pieces
     }
 
-    /// A template with one thing wrong.
+    /// A template with one error.
     fn broken(&mut self) -> Vec<Piece> {
         let whole = match self.random.chance(50) {
             true => self.library(),
