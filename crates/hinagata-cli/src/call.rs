@@ -88,7 +88,7 @@ impl CallArguments {
         let variables = self.variables.read(&inputs)?;
         let mut context = variables::read_variables(&[], &self.context, &inputs)?.values;
         if let Some(unknown) = context.keys().find(|name| !CONTEXT.contains(&name.as_str())) {
-            return Err(Failure::usage(format!("unknown context field `{unknown}`"))
+            return Err(Failure::usage_error(format!("unknown context field `{unknown}`"))
                 .with_near(near_names(unknown, CONTEXT))
                 .with_hint(format!("it has {}", CONTEXT.join(", "))));
         }
@@ -113,7 +113,7 @@ fn check_context(context: &Map<String, Json>) -> Result<(), Failure> {
             false => (value.is_string() || name == "session_id" && value.is_number(), ValueType::String),
         };
         if !fits {
-            return Err(Failure::usage(format!("`{name}` of the context must be {}", wanted.noun()))
+            return Err(Failure::usage_error(format!("`{name}` of the context must be {}", wanted.noun()))
                 .with_hint(format!("`--context {name}…` gives {}", ValueType::of_value(value).noun())));
         }
     }

@@ -90,7 +90,7 @@ impl Diagnostic {
     }
 
     /// The message for people, with colours: to be written to a stream that knows whether to keep them.
-    pub(crate) fn text(&self) -> String {
+    pub(crate) fn render_text(&self) -> String {
         let level = match self.level {
             Level::Error => annotate_snippets::Level::ERROR,
             Level::Warning => annotate_snippets::Level::WARNING,
@@ -113,7 +113,7 @@ impl Diagnostic {
     }
 
     /// The message for scripts.
-    pub(crate) fn json(&self) -> Json {
+    pub(crate) fn to_json(&self) -> Json {
         let place = self.place.as_ref();
         json!({
             "code": self.code,
@@ -269,7 +269,7 @@ mod tests {
     }
 
     fn plain(diagnostic: &Diagnostic) -> String {
-        anstream::adapter::strip_str(&diagnostic.text()).to_string()
+        anstream::adapter::strip_str(&diagnostic.render_text()).to_string()
     }
 
     #[test]
@@ -333,7 +333,7 @@ error[render.undefined]: 'nmae' is undefined
         diagnostic.place.as_mut().expect("was set").template = "t\x1b]0;title\x07".into();
         diagnostic.chain = vec![place("z\x1b[2J", 1, 1, None)];
         diagnostic.near = vec!["n\x1b[2J".into()];
-        let styled = diagnostic.text();
+        let styled = diagnostic.render_text();
         assert!(!styled.contains("\x1b[31mb"), "{styled:?}");
         assert!(
             !styled.contains("\x1b[2J") && !styled.contains("\x1b]0") && !styled.contains('\x07'),
@@ -363,14 +363,14 @@ error[render.undefined]: 'nmae' is undefined
     #[test]
     fn a_script_gets_every_field_and_null_where_nothing_is_known() {
         let mut diagnostic = undefined("no");
-        let error = &diagnostic.json();
+        let error = &diagnostic.to_json();
         assert_eq!(
             (&error["code"], &error["line"], &error["hint"]),
             (&json!("render.undefined"), &Json::Null, &Json::Null)
         );
         diagnostic.place = Some(place("x", 4, 0, None));
         diagnostic.advice = vec!["a".into(), "b".into()];
-        let error = &diagnostic.json();
+        let error = &diagnostic.to_json();
         assert_eq!(
             (&error["line"], &error["column"], &error["hint"]),
             (&json!(4), &Json::Null, &json!("a; b"))

@@ -24,7 +24,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// The arguments of a call cannot be followed.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage_error(message: impl Into<String>) -> Self {
         Self::Reported(Box::new(Diagnostic::new("usage", exit::Code::Usage, message)))
     }
 

@@ -50,7 +50,7 @@ impl Files {
         }
     }
 
-    fn engine(&self, name: &str) -> Language {
+    fn language_of(&self, name: &str) -> Language {
         match (&self.ending, ending(Path::new(name))) {
             (Some((known, engine)), Some(ending)) if *known == ending => *engine,
             _ => Language::from_file_name(name),
@@ -74,14 +74,14 @@ impl Files {
                     format!("only files beneath `{root}` can be loaded; `--root` names another directory"),
                 ))
             }
-            Err(Refused::Unreadable(error)) => Err(unreadable(name, error)),
+            Err(Refused::Unreadable(error)) => Err(unreadable_error(name, error)),
         }
     }
 }
 
 impl Sources for Files {
     fn source(&self, name: &str) -> Result<Option<SourceText>> {
-        Ok(self.read(name)?.map(|text| SourceText::new(self.engine(name), text)))
+        Ok(self.read(name)?.map(|text| SourceText::new(self.language_of(name), text)))
     }
 
     fn names(&self) -> Vec<String> {
@@ -106,7 +106,7 @@ fn ending(path: &Path) -> Option<String> {
 pub(crate) fn read_source(name: &str, reader: impl Read, limits: &Limits) -> Result<String> {
     let mut bytes = Vec::new();
     let most = (limits.source as u64).saturating_add(1);
-    reader.take(most).read_to_end(&mut bytes).map_err(|error| unreadable(name, error))?;
+    reader.take(most).read_to_end(&mut bytes).map_err(|error| unreadable_error(name, error))?;
     if bytes.len() > limits.source {
         let message = format!("template '{name}' is larger than {} bytes", limits.source);
         return Err(Error::limit_reached(LimitKind::Source, message));
@@ -119,7 +119,7 @@ pub(crate) fn join_name(root: &Path, name: &str) -> PathBuf {
     if root == Path::new(".") { PathBuf::from(name) } else { root.join(name) }
 }
 
-fn unreadable(name: &str, error: io::Error) -> Error {
+fn unreadable_error(name: &str, error: io::Error) -> Error {
     Error::runtime(format!("cannot read template '{name}': {}", system_message(&error))).with_source(error)
 }
 

@@ -26,7 +26,7 @@ impl Inputs {
             return Ok(File::open(path).map(|file| Box::new(file) as Box<dyn Read>));
         }
         if let Some(first) = self.stdin.replace(Some(argument.to_owned())) {
-            return Err(Failure::usage(format!("`{first}` and `{argument}` both read standard input"))
+            return Err(Failure::usage_error(format!("`{first}` and `{argument}` both read standard input"))
                 .with_hint("put one of them into a file"));
         }
         Ok(Ok(Box::new(io::stdin())))
@@ -38,18 +38,21 @@ impl Inputs {
         self.open(path, argument)?
             .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|error| {
-                Failure::usage(format!("`{argument}`: cannot read the file: {}", system_message(&error)))
+                Failure::usage_error(format!(
+                    "`{argument}`: cannot read the file: {}",
+                    system_message(&error)
+                ))
             })?;
         if bytes.len() as u64 > MOST_BYTES {
             let most = MOST_BYTES >> 20;
-            return Err(Failure::usage(format!(
+            return Err(Failure::usage_error(format!(
                 "`{argument}`: `{}` is larger than {most} MiB",
                 path.display()
             )));
         }
         String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
-            Failure::usage(format!("`{argument}`: the file is not UTF-8 from byte {at} on"))
+            Failure::usage_error(format!("`{argument}`: the file is not UTF-8 from byte {at} on"))
         })
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) ->
     let wanted = workspace.host.settings.text("server.log").unwrap_or("info");
     // The library of the protocol tells of every answer that is a refusal.
     let filter = EnvFilter::builder().parse(format!("rmcp=error,{wanted}")).map_err(|error| {
-        Failure::usage(format!("invalid filter `{wanted}` in the setting server.log: {error}"))
+        Failure::usage_error(format!("invalid filter `{wanted}` in the setting server.log: {error}"))
             .with_hint("one of error, warn, info, debug, trace")
     })?;
     let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);

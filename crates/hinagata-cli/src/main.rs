@@ -103,7 +103,7 @@ fn exit_unparsed(error: &clap::Error) -> ExitCode {
     if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
         let text = error.render().to_string();
         let message = text.split("\n\n").next().unwrap_or_default();
-        let failure = Failure::usage(message.strip_prefix("error: ").unwrap_or(message));
+        let failure = Failure::usage_error(message.strip_prefix("error: ").unwrap_or(message));
         print_failure(&failure, &Globals::for_scripts());
         return failure.exit_code().into();
     }
@@ -117,8 +117,8 @@ fn print_failure(failure: &Failure, globals: &Globals) {
             let (root, current) = (globals.root().path, current_directory());
             let shown = diagnostic.clone().map_paths(|name| paths::display_path(&root, &current, name));
             match Format::from_globals(globals) {
-                Format::Text => shown.text(),
-                Format::Json => format!("{}\n", json!({"error": shown.json()})),
+                Format::Text => shown.render_text(),
+                Format::Json => format!("{}\n", json!({"error": shown.to_json()})),
             }
         }
         Failure::Printed(_) => return,

@@ -23,7 +23,7 @@ impl ModelState {
     }
 
     /// For scripts.
-    pub(crate) fn json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!(self.0)
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::{hints::hint_text, output};
 
 /// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
-pub(crate) fn hooks(settings: &Settings, quiet: bool) -> Option<Arc<dyn Hooks>> {
+pub(crate) fn find_hooks(settings: &Settings, quiet: bool) -> Option<Arc<dyn Hooks>> {
     let mut options = HookOptions::from(settings);
     if !quiet {
         options.listener =
@@ -88,7 +88,7 @@ impl PythonState {
     }
 
     /// For scripts.
-    pub(crate) fn json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let python = match &self.python {
             Ok(python) => json!({"version": python.version_text(), "executable": python.executable}),
             Err(error) => json!({"error": error.message(), "reason": error.reason()}),

@@ -48,7 +48,7 @@ impl RequestArguments {
         if let Some((name, _)) = passed.into_iter().find(|(_, passed)| *passed)
             && output_format.and_then(OutputFormat::driver).is_none()
         {
-            return Err(Failure::usage(format!(
+            return Err(Failure::usage_error(format!(
                 "`{name}` requires a provider format such as `--format openai`"
             ))
             .with_hint("choose a provider with `--format`, such as `--format openai`"));
@@ -70,7 +70,7 @@ impl RequestArguments {
         match &self.files {
             None => Ok(options.with_files(Nowhere)),
             Some(path) => {
-                let none = || Failure::usage(format!("directory `{}` not found", path.display()));
+                let none = || Failure::usage_error(format!("directory `{}` not found", path.display()));
                 Ok(options.with_files(Attached(Directory::open(path)?.ok_or_else(none)?)))
             }
         }
@@ -104,7 +104,7 @@ pub(crate) fn warn_left_out(notes: &[String]) {
     for note in notes {
         let mut diagnostic = Diagnostic::new("", exit::Code::Success, format!("left out: {note}"));
         diagnostic.level = Level::Warning;
-        output::print_status(&diagnostic.text());
+        output::print_status(&diagnostic.render_text());
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct NewFile {
 /// Makes a directory with `files`, whole or not at all.
 pub(crate) fn create_directory(path: &Path, files: &[NewFile]) -> Result<(), Failure> {
     if path.symlink_metadata().is_ok() {
-        return Err(Failure::usage(format!("`{}` is there already", display_path(path)))
+        return Err(Failure::usage_error(format!("`{}` is there already", display_path(path)))
             .with_hint("nothing was changed; choose another name, or change what is there"));
     }
     let failed = |error: io::Error| create_error(path, &error);

@@ -19,8 +19,11 @@ pub(crate) fn run_with_stack<T: Send>(
     thread::scope(|scope| {
         let thread =
             thread::Builder::new().stack_size(size).spawn_scoped(scope, render).map_err(|error| {
-                Failure::usage(format!("cannot make a stack of {} bytes: {error}", group_digits(size as u64)))
-                    .with_hint("lower the limit `stack`")
+                Failure::usage_error(format!(
+                    "cannot make a stack of {} bytes: {error}",
+                    group_digits(size as u64)
+                ))
+                .with_hint("lower the limit `stack`")
             })?;
         thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })

@@ -29,7 +29,7 @@ impl Telemetry {
         }
         hinagata_http::install_tls();
         let exporter = SpanExporter::builder().with_http().build().map_err(|error| {
-            Failure::usage(format!("spans cannot be sent as the environment says: {error}"))
+            Failure::usage_error(format!("spans cannot be sent as the environment says: {error}"))
                 .with_hint("look at the variables whose names begin with OTEL_EXPORTER_OTLP_")
         })?;
         let mut resource = Resource::builder();

@@ -61,7 +61,7 @@ fn answer(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> 
 mod tests {
     use super::*;
 
-    fn asked(typed: &str) -> (Option<usize>, String) {
+    fn choose_with(typed: &str) -> (Option<usize>, String) {
         let mut output = Vec::new();
         let chosen = number("which?", 3, &mut typed.as_bytes(), &mut output).expect("reads");
         (chosen, String::from_utf8(output).expect("is text"))
@@ -69,18 +69,18 @@ mod tests {
 
     #[test]
     fn a_number_is_asked_for_until_it_fits() {
-        assert_eq!(asked("2\n").0, Some(2));
-        let (chosen, told) = asked("9\nx\n 1 \n");
+        assert_eq!(choose_with("2\n").0, Some(2));
+        let (chosen, printed) = choose_with("9\nx\n 1 \n");
         assert_eq!(chosen, Some(1));
         assert!(
-            told.contains("`9` is not a number from 1 to 3") && told.contains("`x` is not a number"),
-            "{told}"
+            printed.contains("`9` is not a number from 1 to 3") && printed.contains("`x` is not a number"),
+            "{printed}"
         );
     }
 
     #[test]
     fn nothing_chooses_nothing() {
-        assert_eq!((asked("\n").0, asked("").0), (None, None));
+        assert_eq!((choose_with("\n").0, choose_with("").0), (None, None));
     }
 
     #[test]

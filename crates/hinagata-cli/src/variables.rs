@@ -77,7 +77,7 @@ fn read_file(file: &Path, inputs: &Inputs) -> Result<Map<String, Json>, Failure>
     let argument = format!("--vars {}", file.display());
     match data_file(file, &argument, inputs)? {
         Json::Object(variables) => Ok(variables),
-        other => Err(Failure::usage(format!(
+        other => Err(Failure::usage_error(format!(
             "`{argument}` holds {}, not an object",
             ValueType::of_value(&other).noun()
         ))
@@ -102,7 +102,7 @@ enum Written<'a> {
 impl<'a> Assignment<'a> {
     fn parse(argument: &'a str) -> Result<Self, Failure> {
         let Some((name, value)) = argument.split_once('=') else {
-            return Err(Failure::usage(format!("`{argument}` is not an assignment"))
+            return Err(Failure::usage_error(format!("`{argument}` is not an assignment"))
                 .with_hint("write `name=text`, `name:=json`, `name=@file` or `name:=@file`"));
         };
         let (name, json) = match name.strip_suffix(':') {
@@ -113,11 +113,11 @@ impl<'a> Assignment<'a> {
         if path.iter().any(|part| part.trim().is_empty()) {
             let what =
                 if name.is_empty() { "has no name before the `=`" } else { "has an empty part in its name" };
-            return Err(Failure::usage(format!("`{argument}` {what}")));
+            return Err(Failure::usage_error(format!("`{argument}` {what}")));
         }
         let file = value.strip_prefix('@').map(Path::new);
         if file == Some(Path::new("")) {
-            return Err(Failure::usage(format!("`{argument}` has no file name after the `@`"))
+            return Err(Failure::usage_error(format!("`{argument}` has no file name after the `@`"))
                 .with_hint(format!("for the text `@` write `{name}=\\@`")));
         }
         let value = match (json, file) {
@@ -157,9 +157,9 @@ impl<'a> Assignment<'a> {
             "expected value" | "expected ident" => String::new(),
             message => format!(": {message}"),
         };
-        Failure::usage(format!("the value of `{}` is not valid JSON{why}", self.argument)).with_hint(format!(
-            "for text write `{name}=…`; JSON strings have double quotes: `{name}:='\"…\"'`"
-        ))
+        Failure::usage_error(format!("the value of `{}` is not valid JSON{why}", self.argument)).with_hint(
+            format!("for text write `{name}=…`; JSON strings have double quotes: `{name}:='\"…\"'`"),
+        )
     }
 }
 
@@ -189,7 +189,7 @@ fn display_name(file: &Path) -> String {
 }
 
 fn yaml_file_error(error: &hinagata::Error) -> Failure {
-    let mut failure = Failure::usage(error.message());
+    let mut failure = Failure::usage_error(error.message());
     if let Some(place) = error.place() {
         failure = failure.at_place(template_place(place));
     }
@@ -207,7 +207,7 @@ fn json_file_error(file: &Path, text: &str, error: &serde_json::Error) -> Failur
         span: None,
         excerpt: Some(line.to_owned()),
     };
-    Failure::usage(format!("invalid JSON: {}", json_message(error))).at_place(place)
+    Failure::usage_error(format!("invalid JSON: {}", json_message(error))).at_place(place)
 }
 
 /// The sentence without the place behind it.
@@ -236,7 +236,7 @@ impl Variables {
         let value = assignment.value(inputs)?;
         let (name, argument) = (assignment.path.join("."), assignment.argument);
         if let Some((_, inner)) = self.assigned.iter().find(|(path, _)| is_inside(path, &name)) {
-            return Err(Failure::usage(format!("`{argument}` would overwrite `{inner}`"))
+            return Err(Failure::usage_error(format!("`{argument}` would overwrite `{inner}`"))
                 .with_hint(format!("leave one of them out, or put `{inner}` behind it")));
         }
         self.texts.retain(|text| text != assignment.path[0]);
@@ -264,7 +264,7 @@ impl Variables {
     fn object_error(&self, argument: &str, place: &str, what: &str) -> Failure {
         let by = self.assigned.iter().rev().find(|(path, _)| path == place || is_inside(place, path));
         let by = by.map_or_else(|| "`--vars`".to_owned(), |(_, argument)| format!("`{argument}`"));
-        Failure::usage(format!("`{argument}` needs an object at `{place}`, but {by} put {what} there"))
+        Failure::usage_error(format!("`{argument}` needs an object at `{place}`, but {by} put {what} there"))
             .with_hint("leave one of them out")
     }
 }
@@ -280,7 +280,7 @@ mod tests {
 
     use super::*;
 
-    fn given(arguments: &[&str]) -> Result<Json, String> {
+    fn parse_arguments(arguments: &[&str]) -> Result<Json, String> {
         let arguments: Vec<_> = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         let read = read_variables(&[], &arguments, &Inputs::default());
         read.map(|variables| Json::Object(variables.values)).map_err(|failure| match failure {
@@ -305,7 +305,7 @@ mod tests {
             (&["a.b.c=1", "a.b.c=2", "a.bc=3"], json!({"a": {"b": {"c": "2"}, "bc": "3"}})),
         ];
         for (arguments, expected) in cases {
-            assert_eq!(given(arguments), Ok(expected), "{arguments:?}");
+            assert_eq!(parse_arguments(arguments), Ok(expected), "{arguments:?}");
         }
     }
 
@@ -319,7 +319,7 @@ mod tests {
             ("a@b", "a@b"),
             (r"a\@b", r"a\@b"),
         ] {
-            assert_eq!(given(&[&format!("k={written}")]), Ok(json!({"k": text})), "{written}");
+            assert_eq!(parse_arguments(&[&format!("k={written}")]), Ok(json!({"k": text})), "{written}");
         }
     }
 
@@ -341,7 +341,7 @@ mod tests {
             (&["a.b=2", "a=1"], "`a=1` would overwrite `a.b=2`"),
         ];
         for (arguments, message) in cases {
-            assert_eq!(given(arguments), Err(message.to_owned()), "{arguments:?}");
+            assert_eq!(parse_arguments(arguments), Err(message.to_owned()), "{arguments:?}");
         }
     }
 

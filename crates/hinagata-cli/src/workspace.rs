@@ -172,7 +172,7 @@ impl Workspace {
     /// The engine of the workspace.
     pub(crate) fn open_engine(&self) -> Result<Engine, Failure> {
         self.report_store_problem();
-        Ok(self.host.open_engine_with(python::hooks(&self.host.settings, self.json), |_| {})?)
+        Ok(self.host.open_engine_with(python::find_hooks(&self.host.settings, self.json), |_| {})?)
     }
 
     /// The engine of a process that stays.
@@ -247,8 +247,8 @@ impl Workspace {
     /// Scripts read a line of JSON.
     fn print_diagnostic(&self, diagnostic: &Diagnostic) {
         let text = match self.json {
-            false => diagnostic.text(),
-            true => format!("{}\n", json!({diagnostic.level.as_str(): diagnostic.json()})),
+            false => diagnostic.render_text(),
+            true => format!("{}\n", json!({diagnostic.level.as_str(): diagnostic.to_json()})),
         };
         output::print_status(&text);
     }

@@ -6,7 +6,7 @@ use hinagata::{Settings, ports::Hooks};
 use serde_json::{Value, json};
 
 /// Nothing runs Python.
-pub(crate) fn hooks(_settings: &Settings, _quiet: bool) -> Option<Arc<dyn Hooks>> {
+pub(crate) fn find_hooks(_settings: &Settings, _quiet: bool) -> Option<Arc<dyn Hooks>> {
     None
 }
 
@@ -36,7 +36,7 @@ impl PythonState {
     }
 
     /// For scripts.
-    pub(crate) fn json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         let absent = json!({"error": "not in this build", "reason": "unavailable"});
         json!({"python": absent, "sandbox": absent})
     }

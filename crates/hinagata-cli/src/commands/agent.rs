@@ -174,7 +174,7 @@ impl InvokeArguments {
         match serde_json::from_str::<Value>(&text) {
             Ok(packed) if packed.get("text").is_some() => {
                 serde_json::from_value(packed).map(Some).map_err(|error| {
-                    Failure::usage(format!("`{}` is not a packed context: {error}", path.display()))
+                    Failure::usage_error(format!("`{}` is not a packed context: {error}", path.display()))
                         .with_hint("give a text, or what `hina context pack --json` printed")
                 })
             }
@@ -191,7 +191,7 @@ fn names_catalog(agent: &Agent) -> bool {
 fn history(path: &std::path::Path, inputs: &Inputs) -> Result<Vec<ChatMessage>, Failure> {
     let text = inputs.read_text(path, &format!("--history {}", path.display()))?;
     serde_json::from_str(&text).map_err(|error| {
-        Failure::usage(format!("`{}` is not a list of messages: {error}", path.display()))
+        Failure::usage_error(format!("`{}` is not a list of messages: {error}", path.display()))
             .with_hint("write [{\"role\": \"user\", \"content\": \"…\"}, …]")
     })
 }

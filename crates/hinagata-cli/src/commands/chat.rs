@@ -77,7 +77,7 @@ pub(super) fn request_options(written: &[String]) -> Result<Map<String, Value>, 
         }
     }
     match options.keys().find(|name| matches!(name.as_str(), "model" | "stream")) {
-        Some(name) => Err(Failure::usage(format!("`{name}` is not a request option"))
+        Some(name) => Err(Failure::usage_error(format!("`{name}` is not a request option"))
             .with_hint("use `--model` and `--no-stream`")),
         None => Ok(options),
     }

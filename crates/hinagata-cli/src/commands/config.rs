@@ -59,9 +59,10 @@ fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<
             ))
         }
         Format::Json => {
-            let settings: Value = all.map(|(name, found)| (name.to_owned(), described(found))).collect();
+            let settings: Value =
+                all.map(|(name, found)| (name.to_owned(), setting_to_json(found))).collect();
             let found = workspace.host.settings.diagnostics().iter();
-            let warnings: Vec<Value> = found.map(|found| workspace.to_diagnostic(found).json()).collect();
+            let warnings: Vec<Value> = found.map(|found| workspace.to_diagnostic(found).to_json()).collect();
             output::print_json(&json!({"settings": settings, "warnings": warnings}))
         }
     }
@@ -76,7 +77,7 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
         });
     };
     match Format::from_globals(globals) {
-        Format::Json => output::print_json(&described(found)),
+        Format::Json => output::print_json(&setting_to_json(found)),
         Format::Text => {
             let text = |value: &Value| {
                 output::sanitize_text(&mask_password(&found.setting.kind.format_value(value)))
@@ -90,7 +91,7 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
     }
 }
 
-fn described(found: &ResolvedSetting) -> Value {
+fn setting_to_json(found: &ResolvedSetting) -> Value {
     let layer = |value: &Value, origin: &Origin| {
         json!({
             "value": value.as_str().map_or_else(|| value.clone(), |text| mask_password(text).into()),

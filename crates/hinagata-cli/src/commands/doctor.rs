@@ -40,7 +40,9 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
         Format::Json => output::print_json(&json(&workspace, &catalog, (&python, &models), &findings))?,
         Format::Text => {
             output::print_text(&output::align_columns(&rows(&workspace, &catalog, (&python, &models))))?;
-            output::print_text(&findings.iter().map(|one| format!("\n{}", one.text())).collect::<String>())?;
+            output::print_text(
+                &findings.iter().map(|one| format!("\n{}", one.render_text())).collect::<String>(),
+            )?;
         }
     }
     match found.iter().any(|one| one.severity == Severity::Error) {
@@ -135,7 +137,7 @@ fn json(
 ) -> Value {
     let counts = Counts::from_catalog(catalog);
     let finding = |one: &Diagnostic| {
-        let mut all = one.json();
+        let mut all = one.to_json();
         all["severity"] = one.level.as_str().into();
         all
     };
@@ -147,8 +149,8 @@ fn json(
         "user_settings": workspace.host.user_config.path,
         "state": workspace.host.state.as_ref().map(hinagata::StateDir::path),
         "trust": workspace.host.trust,
-        "hooks": python.json(),
-        "models": models.json(),
+        "hooks": python.to_json(),
+        "models": models.to_json(),
         "prompts": {"all": counts.prompts, "broken": counts.broken, "conflicts": counts.conflicts},
         "packs": counts.packs.iter().map(|(id, state)| json!({"pack_id": id, "state": state})).collect::<Vec<_>>(),
         "findings": findings.iter().map(finding).collect::<Vec<_>>(),

@@ -174,7 +174,7 @@ impl Line {
         let definition = self.listing.definition.as_ref();
         let computed = self.has_computed_metadata();
         let metadata = definition.ok().filter(|_| !computed).map(|definition| &definition.metadata);
-        let error = definition.err().map(|error| crate::diagnostic::Diagnostic::from(error).json());
+        let error = definition.err().map(|error| crate::diagnostic::Diagnostic::from(error).to_json());
         json!({
             "prompt_id": self.listing.id.as_str(),
             "type": metadata.map(|metadata| &metadata.kind),

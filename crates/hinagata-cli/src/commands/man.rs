@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &Arguments, _globals: &Globals) -> Result<(), Failu
     let written =
         fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(All::command(), directory));
     written.map_err(|error| {
-        Failure::usage(format!("cannot write the pages to `{}`: {error}", directory.display()))
+        Failure::usage_error(format!("cannot write the pages to `{}`: {error}", directory.display()))
     })?;
     output::print_text(&format!("wrote the manual pages to {}\n", directory.display()))
 }

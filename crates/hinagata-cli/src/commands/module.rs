@@ -119,9 +119,8 @@ impl ModuleCall {
         let is_file = |argument: &&String| !argument.contains('=') || argument.starts_with("./");
         let (files, assignments): (Vec<&String>, Vec<&String>) = self.arguments.iter().partition(is_file);
         if files.is_empty() {
-            return Err(
-                Failure::usage("no module file").with_hint("name at least one `.yaml`, `.json` or `.toml`")
-            );
+            return Err(Failure::usage_error("no module file")
+                .with_hint("name at least one `.yaml`, `.json` or `.toml`"));
         }
         let modules = AdHocModules::from_files(files)?;
         let assignments: Vec<String> = assignments.into_iter().cloned().collect();
@@ -145,7 +144,7 @@ pub(super) fn typed_variables(
     for (name, text) in passed.texts() {
         let Some(parameter) = modules.context().get(name) else { continue };
         let value = from_text(parameter, text).map_err(|problem| {
-            Failure::usage(format!("`{name}` must be of type {}, not text", problem.expected))
+            Failure::usage_error(format!("`{name}` must be of type {}, not text", problem.expected))
                 .with_hint(format!("write it as JSON: `{name}:=…`"))
         })?;
         all.insert(name.to_owned(), value);

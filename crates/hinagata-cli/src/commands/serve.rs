@@ -138,7 +138,7 @@ fn read_legacy_config(
         if path.is_file() && legacy_config::is_legacy_config(&read(&path)?) {
             // It says where to listen, which store to open and where to send keys of models. A workspace that was cloned
             // must not decide that, and going on without it would serve something else than it asks for.
-            return Err(Failure::usage(format!(
+            return Err(Failure::usage_error(format!(
                 "{name} is the configuration of an older daemon, which is followed only when you name it"
             ))
             .with_hint(format!("hina serve --config {name}"))

@@ -168,14 +168,14 @@ fn read_value(value: Option<&str>, file: Option<&std::path::Path>, text: bool) -
     let (content, argument) = match (value, file) {
         (Some(value), _) => (value.to_owned(), value),
         (None, Some(file)) => (Inputs::default().read_text(file, "--file")?, "--file"),
-        (None, None) => return Err(Failure::usage("nothing is given")),
+        (None, None) => return Err(Failure::usage_error("nothing is given")),
     };
     if text {
         return Ok(Value::String(content));
     }
     serde_json::from_str(&content).map_err(|error| {
         let failure =
-            Failure::usage(format!("`{}` is not valid JSON: {error}", output::sanitize_text(argument)));
+            Failure::usage_error(format!("`{}` is not valid JSON: {error}", output::sanitize_text(argument)));
         failure.with_hint("a text stands in quotes, as '\"go\"'; or add --text")
     })
 }
@@ -211,8 +211,9 @@ fn import(
 ) -> Result<(), Failure> {
     let text = Inputs::default().read_text(file, "FILE")?;
     let document: Value = serde_json::from_str(&text)
-        .map_err(|error| Failure::usage(format!("`{}` is not valid JSON: {error}", file.display())))?;
-    let wrong = |what: String| Failure::usage(what).with_hint("`hina store export` prints such a document");
+        .map_err(|error| Failure::usage_error(format!("`{}` is not valid JSON: {error}", file.display())))?;
+    let wrong =
+        |what: String| Failure::usage_error(what).with_hint("`hina store export` prints such a document");
     let Value::Object(kinds) = document else {
         return Err(wrong(
             "the document is not an object of extensions, templates, environs and tools".to_owned(),
@@ -262,7 +263,7 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
     match Format::from_globals(globals) {
         Format::Json => {
             let found: Vec<Value> =
-                snapshot.diagnostics.iter().map(|found| workspace.to_diagnostic(found).json()).collect();
+                snapshot.diagnostics.iter().map(|found| workspace.to_diagnostic(found).to_json()).collect();
             output::print_json(&json!({
                 "store": place,
                 "up": snapshot.health.is_up(),
@@ -304,9 +305,9 @@ fn schema(kind: StoreKind) -> Result<(), Failure> {
         StoreKind::Extension => output::print_text(EXTENSION_SCHEMA),
         StoreKind::Tool => output::print_text(TOOL_SCHEMA),
         StoreKind::Template => {
-            Err(Failure::usage("a template is one of `contributes.prompts` of an extension")
+            Err(Failure::usage_error("a template is one of `contributes.prompts` of an extension")
                 .with_hint("`hina store schema extensions` has its shape under `$defs.prompt`"))
         }
-        StoreKind::Environ => Err(Failure::usage("environs have no schema: any JSON value is valid")),
+        StoreKind::Environ => Err(Failure::usage_error("environs have no schema: any JSON value is valid")),
     }
 }

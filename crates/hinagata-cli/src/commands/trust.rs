@@ -63,7 +63,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
         // Nothing counts before it was shown.
         output::print_status(&page(&path, &privileged, &python));
         if globals.json || !terminal::can_ask() {
-            return Err(Failure::usage("cannot ask for confirmation without a terminal")
+            return Err(Failure::usage_error("cannot ask for confirmation without a terminal")
                 .with_hint("review the settings above, then run `hina trust --yes`"));
         }
         if !terminal::ask_yes("trust this workspace?")? {

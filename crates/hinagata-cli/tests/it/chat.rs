@@ -45,7 +45,7 @@ fn write(root: &Path, name: &str, text: &str) {
     fs::write(path, text).expect("written");
 }
 
-fn printed(output: &Output) -> (String, String) {
+fn printed_texts(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
@@ -55,7 +55,7 @@ fn the_answer_is_printed() {
     let (place, provider) = (workspace(), FakeProvider::start());
     for arguments in [&["--model", "m"][..], &["--model", "m", "--no-stream"], &["--model", "ollama/m"]] {
         let output = chat(place.path(), &provider, arguments);
-        assert_eq!(printed(&output), (ANSWER.to_owned(), String::new()), "{arguments:?}");
+        assert_eq!(printed_texts(&output), (ANSWER.to_owned(), String::new()), "{arguments:?}");
         assert!(output.status.success());
     }
     let received = provider.received();
@@ -66,7 +66,7 @@ fn the_answer_is_printed() {
 #[test]
 fn scripts_get_the_whole_answer() {
     let (place, provider) = (workspace(), FakeProvider::start());
-    let (text, _) = printed(&chat(
+    let (text, _) = printed_texts(&chat(
         place.path(),
         &provider,
         &["--json", "--model", "m", "-o", "temperature=0", "-o", "user=7up"],
@@ -103,7 +103,7 @@ fn a_failure_says_what_the_provider_said_and_never_the_key() {
     let (place, provider) = (workspace(), FakeProvider::start());
     provider.reply(Reply::status(401, &format!(r#"{{"error": {{"message": "no such key: {KEY}"}}}}"#)));
     let output = chat(place.path(), &provider, &["--model", "m"]);
-    let (text, talk) = printed(&output);
+    let (text, talk) = printed_texts(&output);
     assert_eq!((output.status.code(), text.as_str()), (Some(5), ""));
     for told in
         ["error[model]: `openai` rejected the API key", "status 401: no such key: •••", "OPENAI_API_KEY"]
@@ -113,7 +113,7 @@ fn a_failure_says_what_the_provider_said_and_never_the_key() {
     assert!(!talk.contains(KEY), "{talk}");
 
     provider.reply(Reply::status(400, KEY));
-    let (_, talk) = printed(&chat(place.path(), &provider, &["--model", "m", "--json"]));
+    let (_, talk) = printed_texts(&chat(place.path(), &provider, &["--model", "m", "--json"]));
     let error: Value = serde_json::from_str(&talk).expect("is JSON");
     assert_eq!(error.pointer("/error/details/provider_status"), Some(&json!(400)), "{talk}");
     assert!(!talk.contains(KEY), "{talk}");
@@ -125,7 +125,7 @@ fn an_answer_that_breaks_off_is_printed_as_far_as_it_came() {
     let piece = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "half"}}]}));
     provider.reply(Reply::BreakOff(vec![piece]));
     let output = chat(place.path(), &provider, &["--model", "m"]);
-    let (text, talk) = printed(&output);
+    let (text, talk) = printed_texts(&output);
     assert_eq!((output.status.code(), text.as_str()), (Some(5), "half"), "{talk}");
     assert!(talk.contains("ended early"), "{talk}");
 }
@@ -136,7 +136,7 @@ fn nobody_there_says_where_the_address_is_from() {
     let mut command = hina(place.path(), &provider);
     drop(provider);
     let output = command.args(["chat", "p", "--model", "m"]).output().expect("hina runs");
-    let (_, talk) = printed(&output);
+    let (_, talk) = printed_texts(&output);
     assert_eq!(output.status.code(), Some(5));
     assert!(talk.contains("cannot connect to `openai`") && talk.contains("OPENAI_BASE_URL"), "{talk}");
 }
@@ -144,7 +144,7 @@ fn nobody_there_says_where_the_address_is_from() {
 #[test]
 fn the_doctor_tells_which_providers_have_keys() {
     let (place, provider) = (workspace(), FakeProvider::start());
-    let (page, _) = printed(&hina(place.path(), &provider).arg("doctor").output().expect("hina runs"));
+    let (page, _) = printed_texts(&hina(place.path(), &provider).arg("doctor").output().expect("hina runs"));
     assert!(page.contains("openai: key in OPENAI_API_KEY"), "{page}");
     assert!(page.contains("anthropic: no key; set ANTHROPIC_API_KEY"), "{page}");
     assert!(page.contains("ollama: without a key at http://127.0.0.1:"), "{page}");
@@ -170,7 +170,7 @@ async def pre_render(variables, context):
     let refused = run(&["render", "h"]);
     assert!(!refused.status.success() && provider.received().is_empty(), "{refused:?}");
     assert!(run(&["trust", "--yes"]).status.success());
-    let (text, talk) = printed(&run(&["render", "h"]));
+    let (text, talk) = printed_texts(&run(&["render", "h"]));
     assert_eq!(text, format!("<{ANSWER}>"), "{talk}");
     let body = &provider.received()[0].body;
     assert_eq!((&body["model"], &body["max_tokens"]), (&json!("m-1"), &json!(5)));

@@ -45,7 +45,7 @@ fn hina(root: &Path, arguments: &[&str]) -> Output {
         .expect("hina runs")
 }
 
-fn printed(output: &Output) -> (String, String) {
+fn printed_texts(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
@@ -73,17 +73,17 @@ fn a_prompt_calls_the_tool_of_an_approved_pack() {
     assert!(!refused.status.success(), "nothing of a pack is used before it is approved: {refused:?}");
 
     assert!(hina(root, &["pack", "approve", "loud"]).status.success());
-    let (text, warnings) = printed(&hina(root, &["render", "p"]));
+    let (text, warnings) = printed_texts(&hina(root, &["render", "p"]));
     assert_eq!(text.trim_end(), "<>", "it has no address: {warnings}");
     assert!(warnings.contains("loud.shout") && warnings.contains("base_url"), "{warnings}");
 
-    let (page, _) = printed(&hina(root, &["doctor"]));
+    let (page, _) = printed_texts(&hina(root, &["doctor"]));
     assert!(page.contains("tools/shout.json") && page.contains("base_url"), "{page}");
 
     let address = format!("tools.base_url=http://{}", serve());
-    let (text, warnings) = printed(&hina(root, &["--set", &address, "render", "p"]));
+    let (text, warnings) = printed_texts(&hina(root, &["--set", &address, "render", "p"]));
     assert_eq!((text.trim_end(), warnings.as_str()), ("<HELLO>", ""));
-    let (page, _) = printed(&hina(root, &["--set", &address, "explain", "p"]));
+    let (page, _) = printed_texts(&hina(root, &["--set", &address, "explain", "p"]));
     assert!(page.contains("tool loud.shout"), "{page}");
 
     // A workspace that nobody trusts cannot say where tools go.
@@ -92,7 +92,7 @@ fn a_prompt_calls_the_tool_of_an_approved_pack() {
         "hinagata.toml",
         &format!("[tools]\nbase_url = \"{}\"\n", &address["tools.base_url=".len()..]),
     );
-    let (text, warnings) = printed(&hina(root, &["render", "p"]));
+    let (text, warnings) = printed_texts(&hina(root, &["render", "p"]));
     assert_eq!(text.trim_end(), "<>");
     assert!(warnings.contains("not trusted"), "{warnings}");
 }
@@ -112,9 +112,9 @@ fn the_tool_of_a_pack_takes_the_place_of_another_if_the_user_says_so() {
     write(root, "user_data/packs/calm/tools/whisper.json", r#"{"url": "/whisper", "default": "calm"}"#);
     write(root, "user_data/shared/prompts/p/template.md", "{{ loud_shout() }} {{ calm_whisper() }}");
     // Nobody answers either of them: what is seen are their defaults.
-    let text = || printed(&hina(root, &["render", "p"])).0.trim_end().to_owned();
+    let text = || printed_texts(&hina(root, &["render", "p"])).0.trim_end().to_owned();
     assert!(hina(root, &["pack", "approve", "loud"]).status.success());
-    let (_, told) = printed(&hina(root, &["pack", "approve", "calm"]));
+    let (_, told) = printed_texts(&hina(root, &["pack", "approve", "calm"]));
     assert!(told.contains("It proposes to replace `loud.shout`"), "{told}");
     assert_eq!(text(), "LOUD calm");
     assert!(hina(root, &["pack", "approve", "calm", "--accept", "loud.shout"]).status.success());

@@ -169,7 +169,7 @@ impl Kind {
         let says_nothing = all.is_empty() && common.modules.is_empty();
         match self {
             Self::Stream { .. } | Self::Concat { .. } if says_nothing => {
-                Err(Failure::usage("no instruction for the texts")
+                Err(Failure::usage_error("no instruction for the texts")
                     .with_hint("pass `--instruction` or `--module`"))
             }
             Self::Stream { passes: Passes { target_tokens: Some(tokens), .. }, .. } => {
@@ -232,7 +232,8 @@ impl Common {
     /// The module files, by paths that are the same from everywhere.
     pub(super) fn modules(&self) -> Result<Vec<PathBuf>, Failure> {
         let absolute = |path: &PathBuf| {
-            std::path::absolute(path).map_err(|error| Failure::usage(format!("{}: {error}", path.display())))
+            std::path::absolute(path)
+                .map_err(|error| Failure::usage_error(format!("{}: {error}", path.display())))
         };
         self.modules.iter().map(absolute).collect()
     }
@@ -265,7 +266,7 @@ fn messages(
     };
     all.extend(say.map(|text| DialogueMessage::new("user", text)));
     match all.is_empty() {
-        true => Err(Failure::usage("no conversation to continue")
+        true => Err(Failure::usage_error("no conversation to continue")
             .with_hint("name a file with messages, or say something with `--say`")),
         false => Ok(all),
     }
@@ -274,7 +275,7 @@ fn messages(
 fn conversation(path: &Path, inputs: &Inputs) -> Result<Vec<DialogueMessage>, Failure> {
     let name = path.display().to_string();
     let wrong = |why: String| {
-        Failure::usage(format!("`{name}` is not a conversation: {why}"))
+        Failure::usage_error(format!("`{name}` is not a conversation: {why}"))
             .with_hint(r#"write a list such as [{"role": "user", "content": "Hello"}]"#)
     };
     let text = inputs.read_text(path, &name)?;

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     prompts.set_variables(&mut saved.process);
     let show = Show::new(&saved.process, globals);
     let end = stack::run_with_stack(&hinagata_value::Limits::default(), || {
-        follow(&mut saved.process, &prompts, &model, &show)
+        run_until_stopped(&mut saved.process, &prompts, &model, &show)
     })?;
     show.finish()?;
     match end {
@@ -62,12 +62,12 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             print(&workspace, &saved, &outcome, &show, globals)
         }
         End::Failed(failed) => Err(with_state(failed, &saved, common, &show)),
-        End::Stopped => Err(stopped(&saved, common, &show)),
+        End::Stopped => Err(stopped_failure(&saved, common, &show)),
     }
 }
 
 /// Runs a process until it ends, or somebody asks to stop.
-fn follow(
+fn run_until_stopped(
     process: &mut Process,
     prompts: &ProcessPrompts,
     model: &LlmModel,
@@ -133,7 +133,7 @@ fn with_state(failed: Ended, saved: &SavedProcess, common: &arguments::Common, s
     }
 }
 
-fn stopped(saved: &SavedProcess, common: &arguments::Common, show: &Show) -> Failure {
+fn stopped_failure(saved: &SavedProcess, common: &arguments::Common, show: &Show) -> Failure {
     let failure = Failure::system_error(format!("stopped after {} whole answers", show.calls()));
     match saved::save_process(saved, common, show.calls()) {
         None => failure,

@@ -40,10 +40,10 @@ pub(super) fn read_saved(path: &Path, name: &str) -> Result<SavedProcess, Failur
     let displayed = path.display();
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::not_found(format!("file `{displayed}` not found")),
-        _ => Failure::usage(format!("`{displayed}` cannot be read: {}", system_message(&error))),
+        _ => Failure::usage_error(format!("`{displayed}` cannot be read: {}", system_message(&error))),
     })?;
     let invalid_state = |why: String| {
-        Failure::usage(format!("`{displayed}` is not a saved process: {why}"))
+        Failure::usage_error(format!("`{displayed}` is not a saved process: {why}"))
             .with_hint("name the file that the process was saved in when it ended")
     };
     let saved: SavedProcess =
@@ -53,7 +53,7 @@ pub(super) fn read_saved(path: &Path, name: &str) -> Result<SavedProcess, Failur
     }
     match saved.process.name() {
         found if found != name => {
-            Err(Failure::usage(format!("`{displayed}` is a process `{found}`, not `{name}`"))
+            Err(Failure::usage_error(format!("`{displayed}` is a process `{found}`, not `{name}`"))
                 .with_hint(format!("run `hina process {found} --resume {displayed}`")))
         }
         _ => Ok(saved),

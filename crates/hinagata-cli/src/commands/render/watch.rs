@@ -22,7 +22,7 @@ const MOST_NAMED: usize = 3;
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     if arguments.call.uses_stdin() {
-        return Err(Failure::usage("`--watch` would have to read standard input again")
+        return Err(Failure::usage_error("`--watch` would have to read standard input again")
             .with_hint("put what it holds into a file"));
     }
     let workspace = Workspace::open_quietly(globals)?;

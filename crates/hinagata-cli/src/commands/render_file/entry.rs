@@ -28,7 +28,7 @@ impl Entry {
     /// The directory that other templates are loaded from, opened.
     pub(super) fn open_root(&self) -> Result<Option<Directory>, Failure> {
         let open = |root: &PathBuf| {
-            let none = || Failure::usage(format!("directory `{}` not found", root.display()));
+            let none = || Failure::usage_error(format!("directory `{}` not found", root.display()));
             Directory::open(root)?.ok_or_else(none)
         };
         self.root.as_ref().map(open).transpose()

@@ -103,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         None => Language::from_file_name(&arguments.template.to_string_lossy()),
     };
     if engine == Language::Jinja && !arguments.with.is_empty() {
-        return Err(Failure::usage("`--with` is for Go templates, and this is a Jinja template")
+        return Err(Failure::usage_error("`--with` is for Go templates, and this is a Jinja template")
             .with_hint("Jinja loads other templates by itself; `--engine` sets the language"));
     }
     let limits = arguments.limits.iter().map(|limit| format!("limits.{limit}"));
@@ -141,7 +141,7 @@ fn read_template(
     let shown = display_name(path);
     if path.is_dir() {
         return Err(
-            Failure::usage(format!("`{shown}` is a directory")).with_hint("name a template file in it")
+            Failure::usage_error(format!("`{shown}` is a directory")).with_hint("name a template file in it")
         );
     }
     match inputs.open(path, argument)? {
@@ -151,7 +151,7 @@ fn read_template(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             Err(Failure::not_found(format!("file `{shown}` not found")).with_near(near_files(path)))
         }
-        Err(error) => Err(Failure::usage(format!("cannot read `{shown}`: {}", system_message(&error)))),
+        Err(error) => Err(Failure::usage_error(format!("cannot read `{shown}`: {}", system_message(&error)))),
     }
 }
 

@@ -37,7 +37,7 @@ impl<'a> Sources<'a> {
             _ => shown.clone(),
         };
         if let Some(first) = self.paths.insert(name.clone(), shown.clone()) {
-            return Err(Failure::usage(format!(
+            return Err(Failure::usage_error(format!(
                 "`{first}` and `{shown}` would both be the template `{name}`"
             ))
             .with_hint("rename one of them"));
