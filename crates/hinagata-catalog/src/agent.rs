@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_of_a_key_is_told_and_other_keys_are_kept() {
+    fn a_misspelled_key_is_reported_and_other_keys_are_kept() {
         let agent = Agent::parse("a", "f", r#"{"prompt_varibles": {"x": 1}, "tools": []}"#).expect("reads");
         let similar: Vec<_> = agent.warnings.iter().map(|warning| warning.near().to_vec()).collect();
         assert_eq!(similar, [["prompt_variables"]]);

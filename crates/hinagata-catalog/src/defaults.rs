@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cap_that_nobody_knows_is_an_error_and_other_slips_are_told() {
+    fn an_unknown_cap_is_an_error_and_other_misspelled_keys_are_reported() {
         for text in
             [r#"{"caps": {"max_outputsize": 5}}"#, r#"{"cap": {"max_output_size": 5}}"#, r#"{"Caps": {}}"#]
         {

@@ -250,7 +250,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn ascii_names_have_one_normal_form_by_either_way(name in "[ -~\\t\\n\\x0b\\x1c]{0,12}|[aAbB1_ -]{0,12}") {
+        fn both_ways_give_the_same_normal_form_of_ascii_names(name in "[ -~\\t\\n\\x0b\\x1c]{0,12}|[aAbB1_ -]{0,12}") {
             let normal = unicode_normal_form(&name);
             prop_assert_eq!(&ascii_normal_form(name.as_bytes()), &normal);
             prop_assert_eq!(is_normal(name.as_bytes()), name == normal);

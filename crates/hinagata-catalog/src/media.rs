@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_tell_more_than_names() {
+    fn bytes_decide_before_names() {
         assert_eq!(type_of_file("a.txt", b"\x89PNG\r\n\x1a\n...."), "image/png");
         assert_eq!(type_of_file("a.md", b"# hi"), "text/markdown");
         assert_eq!(type_of_file("a.md", b"\xff\xfe\x00"), "application/octet-stream");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn types_and_base_64_are_told_from_other_texts() {
+    fn types_and_base64_are_recognized() {
         assert!(is_type("image/png") && is_type("text/plain; charset=utf-8"));
         assert!(!is_type("image") && !is_type("image/") && !is_type("a/b\r\nx: y"));
         assert!(is_base64("") && is_base64("Zg==") && is_base64("Zm9v"));

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_replaced_and_remembered() {
+    fn replaced_resolutions_are_in_the_history() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let directory = place.path().join("prompts");
         let id = PromptId::new("code_review").expect("is an id");
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_that_make_no_sense_are_told() {
+    fn invalid_entries_are_reported() {
         let (all, found) =
             Resolutions::parse(FILE, r#"{"a": {"source": "x/"}, "b": {}, "..": {"source": "x"}, "c": 1}"#);
         assert_eq!((all.iter().count(), found.len()), (1, 3));

@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn other_namespaces_are_answered() {
+    fn other_namespaces_have_preferred_words() {
         let vocabulary = vocabulary();
         assert_eq!(vocabulary.preferred_word("tool", "readFile"), Some("file_read"));
         assert_eq!(vocabulary.preferred_word("tool", "FILE_READ"), Some("file_read"));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_first_wins() {
+    fn the_first_file_wins() {
         let mut vocabulary = Vocabulary::default();
         vocabulary.add_json("user", r#"{"prompt.mine": ["prompt.x"]}"#);
         assert!(vocabulary.add_text("pack", "prompt.theirs, prompt.x, y").is_empty());
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_parts_are_told_and_the_rest_is_used() {
+    fn broken_parts_are_reported_and_the_rest_is_used() {
         let mut vocabulary = Vocabulary::default();
         assert_eq!(vocabulary.add_json("a.json", "{nonsense").len(), 1);
         assert_eq!(vocabulary.add_json("b.json", "[1]").len(), 1);

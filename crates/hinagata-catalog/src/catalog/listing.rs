@@ -59,7 +59,7 @@ impl PromptFilter {
 
     /// Whether something that `said` what it is made for is made for what is wanted: what says nothing is for everything.
     #[must_use]
-    pub fn is_for(said: &[String], wanted: Option<&str>) -> bool {
-        wanted.is_none_or(|wanted| said.is_empty() || said.iter().any(|said| said == wanted))
+    pub fn is_for(declared: &[String], wanted: Option<&str>) -> bool {
+        wanted.is_none_or(|wanted| declared.is_empty() || declared.iter().any(|name| name == wanted))
     }
 }

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_there_when_all_of_it_is() {
+    fn a_document_is_usable_when_all_of_it_is() {
         let reach = team();
         let has = |kind, id: &str, value| reach.has_document(kind, id, &value);
         assert!(
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_of_a_caller_has_no_part_of_what_is_not_there() {
+    fn the_store_of_a_caller_has_only_the_usable_part() {
         let stored = |id: &str, value| (Arc::from(id), Stored::new(id, value));
         let environs =
             [stored("a", json!("secret")), stored("team.x", json!(1)), stored("team", json!({"y": 2}))];
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_no_way_around_an_id() {
+    fn a_path_does_not_circumvent_an_id() {
         let place = tempfile::tempdir().expect("a temporary directory");
         for file in [
             "prompts/inner/Other-One/template.md",
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn near_names_and_lists_know_nothing_else() {
+    fn similar_names_and_lists_contain_nothing_else() {
         let catalog = Catalog::open(CatalogOptions::new("no/such/workspace")).with_reach(&team());
         assert!(catalog.list().is_empty());
         let error = catalog.choose("general_systen").expect_err("is not there");

@@ -180,7 +180,7 @@ fn what_is_computed_is_marked() {
 }
 
 #[test]
-fn files_lie_over_each_other() {
+fn files_override_each_other() {
     let found = definition(&[
         (
             "template.md",
@@ -214,7 +214,7 @@ fn files_lie_over_each_other() {
 }
 
 #[test]
-fn wrong_fields_are_told_all_at_once() {
+fn invalid_fields_are_reported_all_at_once() {
     let error = failure(&[(
         "prompt.yaml",
         "version: 1.0\ntags: 5\nengine: jinjo\nprompt: x\nlimits: {max_output_size: -1}\npermissions: {read_file: maybe}\n\
@@ -281,7 +281,7 @@ fn broken_definitions_say_why() {
 }
 
 #[test]
-fn messages_can_stand_in_front_matter() {
+fn front_matter_can_contain_messages() {
     let found = definition(&[("template.md", "---\nmessages: [{role: '{{ r }}', content: a}]\n---\n\n")]);
     let Body::Messages(messages) = &found.body else { panic!("no messages") };
     assert!(matches!(&messages[0].role, Role::Template(text) if &*text.text == "{{ r }}"));

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn all_files_are_found_and_what_no_pack_can_hold_is_told() {
+    fn all_files_are_found_and_invalid_entries_are_reported() {
         use std::os::unix::ffi::OsStrExt as _;
         let place = tempfile::tempdir().expect("a temporary directory");
         let root = place.path();

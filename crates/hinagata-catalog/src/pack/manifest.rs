@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn slips_are_told_and_one_that_would_widen_what_a_provider_may_do_is_an_error() {
+    fn misspelled_keys_are_reported_and_one_that_would_widen_permissions_is_an_error() {
         let text = r#"{"verison": "1", "license": "MIT", "replaces": {"prompt": {"a": "b"}},
             "variable_providers": [{"file": "a.py", "namespace": "a", "descripton": "x"}]}"#;
         let warnings = Manifest::parse("pack.json", text).expect("reads").warnings;
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_field_is_told() {
+    fn every_invalid_field_is_reported() {
         let error = Manifest::parse(
             "pack.json",
             r#"{"version": 2, "variable_providers": [{"file": 1, "permissions": {"llm_call": 1}}], "replaces": []}"#,

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn children_lie_over_their_parents_in_depth() {
+    fn children_override_their_parents_member_by_member() {
         let environs = [
             ("a", json!({"b": {"x": 1, "y": 1}, "c": 1})),
             ("a.b", json!({"y": 2, "z": 2})),
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parent_that_is_no_map_gives_way() {
+    fn children_replace_a_parent_that_is_not_an_object() {
         assert_eq!(tree(&[("a", json!("text")), ("a.b", json!(1))]), json!({"a": {"b": 1}}));
         assert_eq!(
             tree(&[("a.b", json!([])), ("a.b.c.d", json!(null))]),
