@@ -1,4 +1,4 @@
-//! Agents as prompts know them: who asks, and what the agent sets.
+//! Agents: identities with their own variables for a prompt.
 
 use hinagata_document::{Error, Fields, Reason, Result, json};
 use serde_json::{Map, Value};
@@ -8,37 +8,37 @@ use crate::PromptId;
 /// Largest `agent.json`, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
-/// What `agent.json` says.
+/// The content of an `agent.json`.
 #[derive(Clone, Debug)]
 pub struct Agent {
     /// The name of its directory.
     pub id: String,
-    /// Where it is described, as a path from the workspace root.
+    /// The path of `agent.json` from the workspace root.
     pub source: String,
-    /// The id that it gives itself.
+    /// The `agent_id` in the file.
     pub label: Option<String>,
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
     /// The model that it uses.
     pub model: Option<String>,
-    /// The prompt that its variables are for, as it is written.
+    /// The name of the prompt that its variables are for, as written.
     pub prompt_id: Option<String>,
-    /// What it sets for that prompt.
+    /// The variables for that prompt.
     pub prompt_variables: Map<String, Value>,
-    /// Keys that nobody knows.
+    /// Unknown keys.
     pub unknown: Map<String, Value>,
-    /// What is hardly meant as it is written.
+    /// Warnings about likely mistakes, such as misspelled keys.
     pub warnings: Vec<Error>,
 }
 
-/// The keys that count.
+/// The known keys.
 const KEYS: [&str; 5] = ["agent_id", "name", "model", "prompt_id", "prompt_variables"];
 
 impl Agent {
     /// Reads `text`, the content of `source`, of the agent in the directory `id`.
     ///
     /// # Errors
-    /// Code `definition`, with every wrong field at once.
+    /// Code `definition`, with all invalid fields at once.
     pub fn parse(id: &str, source: &str, text: &str) -> Result<Self> {
         let node = json::parse(source, text)?;
         let mut fields = Fields::new(source, text);
@@ -82,7 +82,7 @@ impl Agent {
         Ok(agent)
     }
 
-    /// The variables that it sets for the prompt `id`: its own prompt's, and nothing for others.
+    /// The variables of the agent if `id` is its prompt.
     #[must_use]
     pub fn variables_for(&self, id: &PromptId) -> Option<&Map<String, Value>> {
         let own = PromptId::new(self.prompt_id.as_deref()?).ok()?;

@@ -1,4 +1,4 @@
-//! `defaults.json`: declarations and limits that hold for every prompt of a workspace.
+//! `defaults.json`: declarations and limits that apply to every prompt of a workspace.
 
 use hinagata_document::{Error, Fields, Reason, Result, json};
 use hinagata_workspace::Settings;
@@ -15,29 +15,30 @@ pub(crate) const LARGEST: u64 = 1 << 20;
 const EXECUTION_TIME: u64 = 5;
 const OUTPUT_SIZE: u64 = 50_000;
 
-/// What holds for every prompt unless it says otherwise.
+/// Defaults for every prompt of a workspace.
 #[derive(Clone, Debug, Default)]
 pub struct Defaults {
     /// Declarations below those of every prompt.
     pub parameters: Parameters,
-    /// Limits of prompts that set none.
+    /// Limits of prompts without their own.
     pub limits: PromptLimits,
-    /// What no prompt can go beyond.
+    /// The largest limits that a prompt can have.
     pub caps: PromptLimits,
-    /// Keys that nobody knows.
+    /// Unknown keys.
     pub unknown: Map<String, Value>,
-    /// What is hardly meant as it is written.
+    /// Warnings about likely mistakes, such as misspelled keys.
     pub warnings: Vec<Error>,
 }
 
-/// What the file can say.
+/// The known keys of the file.
 const KEYS: [&str; 3] = ["variables", "limits", "caps"];
 
 impl Defaults {
     /// Reads `text`, the content of `file`.
     ///
     /// # Errors
-    /// Code `definition`, with every wrong field at once. A cap that nobody knows is one of them: it would protect nothing.
+    /// Code `definition`, with all invalid fields at once. An unknown cap is an error, because it would not limit
+    /// anything.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         let node = json::parse(file, text)?;
         let mut fields = Fields::new(file, text);
@@ -88,7 +89,7 @@ impl Defaults {
         self.limits_within(&found.definition.limits, &below, &PromptLimits::caps_from_settings(settings))
     }
 
-    /// As [`Defaults::limits`], with limits below those of the workspace, and caps beside its own.
+    /// Like [`Defaults::limits`], with fallback limits `below` those of the workspace, and further `caps`.
     #[must_use]
     pub fn limits_within(
         &self,

@@ -27,12 +27,12 @@ const SEGMENTS: usize = 16;
 pub struct PromptId(Arc<str>);
 
 impl PromptId {
-    /// The id that `name` stands for, however it is spelled.
+    /// The id that `name` is a spelling of.
     ///
     /// # Errors
-    /// Code `id` when its normal form is no valid id.
+    /// Code `id` when its normal form is not a valid id.
     pub fn new(name: &str) -> Result<Self> {
-        // What is far too long is refused before it is worked on.
+        // An overlong name is refused before any work.
         if name.len() > SEGMENTS * LONGEST * 16 {
             return Err(invalid(name, "is too long"));
         }
@@ -46,7 +46,7 @@ impl PromptId {
         Ok(Self(segments.join(".").into()))
     }
 
-    /// The id of a directory, which is always one segment; `None` when its name is none.
+    /// The id of a directory, which is always one segment; `None` when the name is not a valid id.
     #[must_use]
     pub fn from_directory_name(name: &str) -> Option<Self> {
         let normal = (!name.contains('.') && name.len() <= 4_096).then(|| normal(name))?;
@@ -119,15 +119,15 @@ fn is_word(character: char) -> bool {
 
 /// The normal form of a name: NFC, `snake_case`, lower case.
 ///
-/// White space and hyphens become `_`, and so does every place where a word starts inside a
-/// `CamelCase` name. Applying it twice gives what applying it once gives.
+/// White space and hyphens become `_`, and `_` is inserted where a word starts inside a `CamelCase` name. The
+/// function is idempotent.
 #[must_use]
 pub fn normal_form(name: &str) -> String {
     normal(name).into_owned()
 }
 
-/// As [`normal_form`], without a copy of a name that has it. A workspace is opened by bringing every name in it to
-/// its normal form, and most are ASCII.
+/// Like [`normal_form`], without a copy of a name that is already normal. Opening a workspace normalizes every name
+/// in it, and most are ASCII.
 fn normal(name: &str) -> Cow<'_, str> {
     let name = name.trim();
     match name.is_ascii() {
@@ -184,12 +184,12 @@ fn unicode_normal_form(name: &str) -> String {
         }
         words.push(character);
     }
-    // Lower case of one composed letter can be two that compose with nothing, or compose anew.
+    // The lower case of one composed letter can be two letters, which may compose again.
     let lower: String = words.chars().flat_map(char::to_lowercase).nfc().collect();
     without_repeated_underscores(&lower)
 }
 
-/// Whether a capital begins a word: after a small letter or digit, or as the last capital of several
+/// Whether a capital starts a word: after a small letter or digit, or as the last of several capitals
 /// before a small letter.
 fn starts_word(characters: &[char], index: usize) -> bool {
     if !changes_in_lower_case(characters[index]) || index == 0 {
@@ -202,7 +202,7 @@ fn starts_word(characters: &[char], index: usize) -> bool {
         || (before.is_uppercase() && after.is_some_and(char::is_lowercase))
 }
 
-/// Capitals that have no small form (mathematical letters) would start a word each time they are seen.
+/// Whether the character has a lower case. Capitals without one (mathematical letters) would start a word every time.
 fn changes_in_lower_case(character: char) -> bool {
     character.is_uppercase() && !character.to_lowercase().eq([character])
 }
@@ -217,7 +217,7 @@ fn without_repeated_underscores(text: &str) -> String {
     result
 }
 
-/// The name of a pack: that of its directory.
+/// The name of a pack: the name of its directory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
 pub struct PackId(Box<str>);

@@ -1,4 +1,4 @@
-//! Answers which prompt a name refers to and what it declares. It runs nothing.
+//! Finds the prompt that a name refers to and reads its definition. It runs no code.
 //!
 //! A [`Catalog`] is a snapshot of a workspace. It finds the candidates of a name in directories, packs, the store and
 //! the built-in prompts, chooses between them, and reads what a prompt declares and inherits:
@@ -14,8 +14,8 @@
 //! # Ok::<(), hinagata_document::Error>(())
 //! ```
 //!
-//! Everything that is read comes from strangers: files are opened beneath their directory only, sizes and depths are
-//! bounded, and one broken prompt never stops another.
+//! Everything that is read is untrusted: files are opened beneath their directory only, sizes and depths are bounded,
+//! and one broken prompt does not affect another.
 //!
 //! The modules use each other in one direction: `id`, `definition`, `store`, `source`, `pack`, `catalog`.
 

@@ -1,8 +1,8 @@
-//! What pictures, sounds and other files are, by their bytes and their names; what is a URI.
+//! Media types of files by their bytes and names, and checks of types, URIs and base64.
 
 pub use hinagata_module::driver::encode_base64;
 
-/// How files of a type start: an offset, the bytes there, and the type.
+/// Signatures of media types: an offset, the bytes there, and the type.
 const STARTS: [(usize, &[u8], &str); 14] = [
     (0, b"\x89PNG\r\n\x1a\n", "image/png"),
     (0, b"\xff\xd8\xff", "image/jpeg"),
@@ -20,7 +20,7 @@ const STARTS: [(usize, &[u8], &str); 14] = [
     (0, b"%PDF-", "application/pdf"),
 ];
 
-/// Types by the end of a name.
+/// Media types by file extension.
 const ENDS: [(&str, &str); 22] = [
     ("md", "text/markdown"),
     ("txt", "text/plain"),
@@ -46,7 +46,7 @@ const ENDS: [(&str, &str); 22] = [
     ("jpg", "image/jpeg"),
 ];
 
-/// The type that bytes show by their start.
+/// The media type by the first bytes of a file.
 #[must_use]
 pub fn detect_media_type(bytes: &[u8]) -> Option<&'static str> {
     let riff = |offset: usize| offset != 8 || bytes.starts_with(b"RIFF");
@@ -56,14 +56,14 @@ pub fn detect_media_type(bytes: &[u8]) -> Option<&'static str> {
     found.map(|(_, _, kind)| *kind)
 }
 
-/// The type that a name tells by its end.
+/// The media type by the extension of a name.
 #[must_use]
 pub fn type_of_name(name: &str) -> Option<&'static str> {
     let (_, end) = name.rsplit('/').next()?.rsplit_once('.')?;
     ENDS.iter().find(|(known, _)| known.eq_ignore_ascii_case(end)).map(|(_, kind)| *kind)
 }
 
-/// The type of a file: by its bytes, else by its name, else text or anything.
+/// The media type of a file: by its bytes, else by its name, else `text/plain` or `application/octet-stream`.
 #[must_use]
 pub fn type_of_file(name: &str, bytes: &[u8]) -> &'static str {
     let is_text = std::str::from_utf8(bytes).is_ok();
@@ -72,7 +72,7 @@ pub fn type_of_file(name: &str, bytes: &[u8]) -> &'static str {
     detect_media_type(bytes).or_else(by_name).unwrap_or(rest)
 }
 
-/// Whether `text` is a type, as `image/png`.
+/// Whether `text` is a media type such as `image/png`.
 #[must_use]
 pub fn is_type(text: &str) -> bool {
     let word = |word: &str| {
@@ -86,7 +86,7 @@ pub fn is_type(text: &str) -> bool {
         && essence.split_once('/').is_some_and(|(kind, subtype)| word(kind) && word(subtype))
 }
 
-/// Whether `text` is a URI with a scheme: nothing in it has to be escaped, and it is not endless.
+/// Whether `text` is a URI with a scheme, without characters that must be escaped, and at most 2048 bytes long.
 #[must_use]
 pub fn is_uri(text: &str) -> bool {
     let Some((scheme, rest)) = text.split_once(':') else { return false };
@@ -96,7 +96,7 @@ pub fn is_uri(text: &str) -> bool {
     text.len() <= 2_048 && starts && named && !rest.is_empty() && !rest.contains(refused)
 }
 
-/// Whether `text` is base 64, with its padding.
+/// Whether `text` is base64 with padding.
 #[must_use]
 pub fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');

@@ -1,7 +1,7 @@
 //! `resolution.json`: the user's recorded choices between candidates.
 //!
-//! Several processes may write one workspace: under the lock the file is read again, one entry is changed, and the
-//! new file takes the place of the old one. Decisions that are replaced go to `resolution.history.jsonl`.
+//! Several processes may write one workspace. A writer holds the lock, reads the file again, changes one entry and
+//! replaces the file. A replaced resolution is appended to `resolution.history.jsonl`.
 
 use std::{collections::BTreeMap, path::Path, time::SystemTime};
 
@@ -22,20 +22,20 @@ const LOCK: &str = ".resolution.lock";
 /// Largest file, in bytes.
 pub(crate) const LARGEST: u64 = 4 << 20;
 
-/// One recorded choice.
+/// A recorded choice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resolution {
     /// The directory that was chosen, as a path from the workspace root.
     pub source: String,
-    /// When, in UTC.
+    /// The time of the choice, in UTC.
     pub resolved_at: Option<String>,
-    /// What there was to choose from.
+    /// The candidates at that time.
     pub candidates: Vec<String>,
     /// Other keys, such as `replaced_by`.
     pub unknown: Map<String, Value>,
 }
 
-/// How the key of a choice between tools starts.
+/// The prefix of keys of choices between tools.
 const TOOL: &str = "tool:";
 
 /// All recorded choices.
@@ -43,31 +43,31 @@ const TOOL: &str = "tool:";
 pub struct Resolutions {
     prompts: BTreeMap<PromptId, Resolution>,
     tools: BTreeMap<String, Resolution>,
-    /// Why the file decides nothing at all.
+    /// Why the whole file is ignored.
     problem: Option<Error>,
-    /// Why it decides nothing about one prompt.
+    /// Why the entry of a prompt is ignored.
     broken: BTreeMap<PromptId, Error>,
 }
 
 impl Resolutions {
-    /// Those of a file that cannot be read: they decide nothing.
+    /// The resolutions of a file that cannot be read: none.
     pub(crate) fn from_problem(problem: Error) -> Self {
         Self { problem: Some(problem), ..Self::default() }
     }
 
-    /// Why nothing of the file counts.
+    /// Why the whole file is ignored.
     #[must_use]
     pub fn problem(&self) -> Option<&Error> {
         self.problem.as_ref()
     }
 
-    /// Why what may be decided about `id` does not count.
+    /// Why a resolution of `id` may exist and is ignored.
     #[must_use]
     pub fn problem_of(&self, id: &PromptId) -> Option<&Error> {
         self.problem.as_ref().or_else(|| self.broken.get(id))
     }
 
-    /// Reads `text`, the content of `file`. An entry that makes no sense decides nothing and is told.
+    /// Reads `text`, the content of `file`. An invalid entry is reported and ignored.
     pub fn parse(file: &str, text: &str) -> (Self, Vec<Diagnostic>) {
         let mut found = Vec::new();
         let whole = |error: Error| (Self::from_problem(error.clone()), vec![Diagnostic::error(file, error)]);
@@ -113,7 +113,7 @@ impl Resolutions {
         self.prompts.iter()
     }
 
-    /// The choices between tools by id: each names the file that takes the tool's place.
+    /// The choices between tools by id: each names the file that replaces the tool.
     pub fn tools(&self) -> impl Iterator<Item = (&str, &Resolution)> {
         self.tools.iter().map(|(id, resolution)| (id.as_str(), resolution))
     }
@@ -145,11 +145,11 @@ impl Resolution {
     }
 }
 
-/// Records `resolution` for `id` in the directory of the user's prompts, or takes the record away with `None`.
+/// Records `resolution` for `id` in the directory of the user's prompts; `None` removes the record.
 ///
 /// # Errors
-/// Code `store` when it cannot be written; code `definition` when the file that is there is broken, which is then
-/// left as it is.
+/// Code `store` when the file cannot be written; code `definition` when the existing file is broken. A broken file is
+/// not changed.
 pub fn record_resolution(
     directory: &Path,
     id: &PromptId,
@@ -160,7 +160,7 @@ pub fn record_resolution(
     record_key(directory, (id.as_str(), &is_it), resolution, now)
 }
 
-/// As [`record_resolution`], for the tool with the id `tool`.
+/// Like [`record_resolution`], for the tool with the id `tool`.
 pub(crate) fn record_tool(
     directory: &Path,
     tool: &str,
@@ -171,7 +171,7 @@ pub(crate) fn record_tool(
     record_key(directory, (&key, &|other| other == key), resolution, now)
 }
 
-/// Records a choice under a new key, or under that of an older choice for the same.
+/// Records a choice under the key of an earlier choice for the same id, else under a new key.
 fn record_key(
     directory: &Path,
     (new, is_it): (&str, &dyn Fn(&str) -> bool),

@@ -1,4 +1,4 @@
-//! Tools as packs and stores define them: documents that are read, and not yet understood.
+//! Definitions of tools in packs and stores: documents that are read but not interpreted here.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use serde_json::Value;
 /// Definitions of tools from one source, in the order of their keys.
 pub type ToolDocuments = Arc<[ToolDocument]>;
 
-/// The definition of a tool as it is written.
+/// The definition of a tool, as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ToolDocument {
     /// The id, such as `files.search`.
     pub id: String,
     /// The file or key that it was read from.
     pub origin: String,
-    /// What is written there.
+    /// The document.
     pub document: Value,
-    /// Whether it takes the place of the one that has this id otherwise, as the user decided.
+    /// Whether the user chose it to replace the tool with this id.
     pub replaces: bool,
 }
 
 /// What a failed call of a tool does to the render.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum OnError {
-    /// It goes on with a value that the tool has for that, and warns.
+    /// The render continues with the default value of the tool, and warns.
     #[default]
     Default,
-    /// It fails.
+    /// The render fails.
     Fail,
 }
 
 impl OnError {
-    /// The names.
+    /// All names.
     pub const NAMES: [&'static str; 2] = ["default", "fail"];
 
     /// The name.
@@ -43,7 +43,7 @@ impl OnError {
         }
     }
 
-    /// The one called `name`.
+    /// The value with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         match name {

@@ -1,4 +1,4 @@
-//! Words that mean other words: aliases of prompts, tools and whatever else has a namespace.
+//! Aliases of prompts, of tools and of words in any other namespace.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,20 +8,20 @@ use unicode_normalization::UnicodeNormalization as _;
 
 use crate::id::normal_form;
 
-/// Most steps from an alias to what it stands for.
+/// Most steps from an alias to its target.
 const STEPS: usize = 10;
 
 /// Largest vocabulary file, in bytes.
 pub(crate) const LARGEST: u64 = 1 << 20;
 
-/// All words of a workspace. Earlier files win: the user's, then those of packs, then the built-ins.
+/// All words of a workspace. The first file wins: the user's, then those of packs, then the built-in one.
 #[derive(Clone, Debug, Default)]
 pub struct Vocabulary {
     entries: HashMap<Key, Entry>,
     preferred: HashMap<Key, String>,
 }
 
-/// Namespace and a form of a word: in lower case as it is spelled, or its normal form.
+/// The namespace and one form of a word: its spelling in lower case, or its normal form.
 type Key = (String, String);
 
 #[derive(Clone, Debug)]
@@ -31,9 +31,9 @@ struct Entry {
 }
 
 impl Vocabulary {
-    /// Adds a file below what is there already: a map of JSON, `{"prompt.name": ["prompt.alias"]}`.
+    /// Adds a JSON file, `{"prompt.name": ["prompt.alias"]}`. Words that are already known win.
     ///
-    /// What cannot be used is left out and told.
+    /// Invalid parts are reported and ignored.
     pub fn add_json(&mut self, file: &str, text: &str) -> Vec<Diagnostic> {
         let node = match json::parse(file, text) {
             Ok(node) => node,
@@ -74,7 +74,7 @@ impl Vocabulary {
         found
     }
 
-    /// Adds a file below what is there already: one group of synonyms a line, the preferred word first.
+    /// Adds a text file: one group of synonyms per line, the preferred word first. Words that are already known win.
     ///
     /// Words are separated by commas, or by white space where there is no comma; `#` starts a comment.
     pub fn add_text(&mut self, file: &str, text: &str) -> Vec<Diagnostic> {
@@ -102,7 +102,7 @@ impl Vocabulary {
         found
     }
 
-    /// Adds the words of `text` that nobody knows yet: those that come with the product never change what others say.
+    /// Adds the words of `text` that are still unknown: built-in words never override others.
     pub(crate) fn add_unknown(&mut self, file: &str, text: &str) -> Vec<Diagnostic> {
         let mut more = Self::default();
         let found = more.add_json(file, text);
@@ -160,11 +160,11 @@ impl Vocabulary {
         }
     }
 
-    /// Adds what is not there yet; false when the same file gave the alias another meaning.
+    /// Adds an alias unless it is known; returns false when the same file gave it another target.
     fn add_alias(&mut self, namespace: &str, alias: &str, target: &str, origin: usize) -> bool {
         let mut ambiguous = false;
         for key in keys(namespace, alias) {
-            // A spelling of the word itself leads nowhere.
+            // A spelling of the word itself is not an alias.
             if keys(namespace, target).contains(&key) {
                 continue;
             }
@@ -180,9 +180,9 @@ impl Vocabulary {
         !ambiguous
     }
 
-    /// Follows `word` until `exists` accepts what it stands for: at most ten steps, no cycles.
+    /// The first target of `word` that `exists` accepts, after at most ten steps and without cycles.
     ///
-    /// The word itself is not asked about.
+    /// `exists` is not called for `word` itself.
     pub fn follow_aliases(
         &self,
         namespace: &str,
@@ -204,7 +204,7 @@ impl Vocabulary {
         None
     }
 
-    /// The preferred word for `word`; `None` for a word that nobody knows, and in a cycle.
+    /// The preferred word for `word`; `None` for an unknown word, and in a cycle.
     #[must_use]
     pub fn preferred_word(&self, namespace: &str, word: &str) -> Option<&str> {
         let end = self.follow_aliases(namespace, word, |next| self.step(namespace, next).is_none());
@@ -245,7 +245,7 @@ fn split(word: &str) -> Option<(&str, &str)> {
     (!namespace.is_empty() && !rest.is_empty()).then_some((namespace, rest))
 }
 
-/// A word is found in any case, and by its normal form.
+/// The keys of a word: a word is found in any case, and by its normal form.
 fn keys(namespace: &str, word: &str) -> [Key; 2] {
     let lower = word.trim().nfc().flat_map(char::to_lowercase).nfc().collect();
     [(namespace.to_owned(), lower), (namespace.to_owned(), normal(word))]

@@ -1,4 +1,4 @@
-//! The agents of a workspace together: their names, and what is wrong with them.
+//! All agents of a workspace: their names and diagnostics.
 
 use hinagata_document::{Code, Diagnostic, Error, Hint, Reason, Result};
 use hinagata_workspace::{
@@ -9,7 +9,7 @@ use hinagata_workspace::{
 use crate::{Approval, Catalog, PackId};
 
 impl Catalog {
-    /// The places of agents as paths from the workspace root, each with its directory.
+    /// The directories of agents, each with its path from the workspace root.
     fn agent_places(&self) -> Vec<(String, Result<Option<Directory>>)> {
         let place =
             |place: String, directory: &Directory| (format!("{place}/{AGENTS}"), directory.directory(AGENTS));
@@ -20,7 +20,7 @@ impl Catalog {
         own.into_iter().chain(self.active_packs().map(|pack| place(pack.path(), pack.directory()))).collect()
     }
 
-    /// The error for an agent that is not there.
+    /// The error for an unknown agent.
     #[must_use]
     pub fn unknown_agent(&self, id: &str) -> Error {
         let places = self.agent_places();
@@ -39,9 +39,9 @@ impl Catalog {
             .with_hint(hint)
     }
 
-    /// A pack that has the agent and is not used, and why.
+    /// An unused pack that has the agent, and its state.
     fn agent_of_unused_pack(&self, id: &str) -> Option<(&PackId, Approval)> {
-        // Whoever reaches some prompts alone is told nothing of packs.
+        // A caller who can use only some prompts learns nothing about packs.
         let packs = self.opened_packs().iter().filter(|_| self.reach().is_none());
         let mut unused = packs.filter(|pack| !self.is_active(&pack.id));
         let agent = format!("{AGENTS}/{id}");
@@ -50,7 +50,7 @@ impl Catalog {
         Some((&pack.id, pack.approval()))
     }
 
-    /// What is wrong with agents.
+    /// The diagnostics of agents.
     pub(crate) fn check_agents(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for (place, opened) in self.agent_places() {
@@ -70,7 +70,7 @@ impl Catalog {
     fn check_agent(&self, place: &str, name: &str) -> Vec<Diagnostic> {
         let source = format!("{place}/{name}");
         match self.agent(name) {
-            // The user's own stands before that of a pack, which is then not used.
+            // The agent of the user hides the agent of a pack.
             Ok(Some(agent)) if !agent.source.starts_with(place) => Vec::new(),
             Ok(Some(agent)) => {
                 agent.warnings.into_iter().map(|error| Diagnostic::warning(&*source, error)).collect()

@@ -15,12 +15,12 @@ use crate::{
     source::{Entry, Index, RootKind},
 };
 
-/// One of the directories that share an id.
+/// One of the prompts that an id could refer to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Candidate {
     /// The directory, as a path from the workspace root.
     pub source: String,
-    /// The pack that brings it.
+    /// The pack that contains it.
     pub pack_id: Option<PackId>,
     /// Its version, else that of its pack, else `1.0.0`.
     pub version: String,
@@ -32,17 +32,17 @@ pub struct Candidate {
     pub approved: bool,
 }
 
-/// The prompt that a name stands for.
+/// The prompt that a name refers to.
 #[derive(Clone, Debug)]
 pub struct ResolvedPrompt {
-    /// The id that was asked for, in normal form.
+    /// The requested id, in normal form.
     pub id: PromptId,
-    /// The directory that answers for it, which has another id when a pack replaces the prompt.
+    /// The chosen prompt, which has another id when a pack replaces the prompt.
     pub entry: Arc<Entry>,
 }
 
 impl Catalog {
-    /// The id that `name` stands for: by its normal form, else by the vocabulary.
+    /// The id that `name` refers to: by its normal form, else by the vocabulary.
     ///
     /// # Errors
     /// Codes `id` and `not_found`.
@@ -62,7 +62,7 @@ impl Catalog {
         }
     }
 
-    /// The error for an id that nothing has, with everything that may be why.
+    /// The error for an unknown id, with the likely reasons.
     fn not_found(&self, id: &PromptId) -> Error {
         let unusable = |entry: &Arc<Entry>| {
             let pack = self.pack(entry.pack()?)?;
@@ -78,7 +78,7 @@ impl Catalog {
             self.vocabulary().follow_aliases("prompt", word, known).is_some()
         };
         let ids = ids.map(|entry| entry.id()).filter(|id| self.reaches_prompt(id)).map(PromptId::as_str);
-        // An alias tells of its prompt, which need not be there for whoever asks.
+        // An alias reveals its prompt, which the caller may not be allowed to use.
         let is_visible = |word: &&str| {
             self.reach().is_none() || PromptId::new(word).is_ok_and(|word| self.reaches_prompt(&word))
         };
@@ -94,15 +94,15 @@ impl Catalog {
             .with("prompt_id", id.as_str())
             .with_near(near)
             .with_hint(hint);
-        // What cannot be read is told to whoever reaches everything: a bound caller would learn names of others from it.
+        // Unreadable files are reported only to callers who can use every prompt: others would learn names from them.
         match self.reach() {
             Some(_) => error,
             None => self.with_unread(error, id),
         }
     }
 
-    /// All directories with this id in search order, whether they may be used or not. A built-in directory stands
-    /// for the compiled-in prompt of that id.
+    /// All candidates with this id in search order, whether they may be used or not. A built-in directory replaces
+    /// the compiled-in prompt with its id.
     fn entries<'a>(&'a self, id: &PromptId) -> impl Iterator<Item = &'a Arc<Entry>> {
         let mut builtin = false;
         let roots = if self.reaches_prompt(id) { self.roots() } else { &[] };
@@ -123,7 +123,7 @@ impl Catalog {
         entry.pack().is_none_or(|pack| self.is_active(pack))
     }
 
-    /// Every directory that `name` could mean, in search order, also of packs that are not approved. Nothing is run.
+    /// All candidates of `name` in search order, including those of packs that are not approved. No code is run.
     ///
     /// # Errors
     /// Codes `id` and `not_found`.
@@ -132,7 +132,7 @@ impl Catalog {
         Ok(self.entries(&id).map(|entry| self.candidate(entry)).collect())
     }
 
-    /// The directories behind [`Catalog::candidates`], in the same order.
+    /// The entries of [`Catalog::candidates`], in the same order.
     ///
     /// # Errors
     /// Codes `id` and `not_found`.
@@ -161,15 +161,15 @@ impl Catalog {
         own.or_else(of_pack).unwrap_or_else(|| "1.0.0".to_owned())
     }
 
-    /// The one prompt that `name` stands for.
+    /// The prompt that `name` refers to.
     ///
     /// # Errors
-    /// Codes `id`, `not_found`, and `conflict` when several could be meant and no recorded choice decides.
+    /// Codes `id`, `not_found`, and `conflict` for several candidates without a resolution.
     pub fn choose(&self, name: &str) -> Result<ResolvedPrompt> {
         self.choose_id(&self.resolve_id(name)?)
     }
 
-    /// The one prompt with this id, without the vocabulary.
+    /// The prompt with this id, without the vocabulary.
     pub(crate) fn choose_id(&self, id: &PromptId) -> Result<ResolvedPrompt> {
         let usable: Vec<&Arc<Entry>> = self.entries(id).filter(|entry| self.is_usable(entry)).collect();
         let choice = |entry: &Arc<Entry>| Ok(ResolvedPrompt { id: id.clone(), entry: Arc::clone(entry) });
@@ -184,7 +184,7 @@ impl Catalog {
         }
     }
 
-    /// The entry that a recorded choice names, if it still can be chosen.
+    /// The entry that a resolution names, if it can still be chosen.
     fn chosen<'a>(
         &'a self,
         id: &PromptId,
@@ -195,7 +195,7 @@ impl Catalog {
         usable.iter().find(named).copied().or_else(|| self.replacement(id, &recorded.source))
     }
 
-    /// The prompt of an active pack at `source`, when the pack proposes it in the place of `id`.
+    /// The prompt at `source` if an active pack proposes it as a replacement for `id`.
     fn replacement(&self, id: &PromptId, source: &str) -> Option<&Arc<Entry>> {
         let mut in_packs = self.roots().iter().filter(|index| matches!(index.root.kind, RootKind::Pack(_)));
         let entry = in_packs.find_map(|index| index.entry_at(source))?;
@@ -242,10 +242,10 @@ impl Catalog {
         }
     }
 
-    /// Records that `source` answers for `name` from now on, and returns the new snapshot.
+    /// Records that `name` refers to `source`, and returns the new snapshot.
     ///
     /// # Errors
-    /// Codes `id`, `not_found` (also for a source that is no candidate), `approval` and `store`.
+    /// Codes `id`, `not_found` (also for a source that is not a candidate), `approval` and `store`.
     pub fn set_resolution(&self, name: &str, source: &str, now: SystemTime) -> Result<Self> {
         let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
         let source = source.trim_end_matches('/');
@@ -282,7 +282,7 @@ impl Catalog {
         Ok(self.reload())
     }
 
-    /// Takes the recorded choice for `id` back, and returns the new snapshot.
+    /// Removes the resolution of `id`, and returns the new snapshot.
     ///
     /// # Errors
     /// Code `store` when it cannot be written.
@@ -292,7 +292,7 @@ impl Catalog {
         Ok(self.reload())
     }
 
-    /// Records that the tool of a pack in the file `source` takes the place of `tool`, or with `None` that none does.
+    /// Records that the tool in the file `source` of a pack replaces `tool`; `None` removes the record.
     pub fn set_tool_resolution(&self, tool: &str, source: Option<&str>, now: SystemTime) -> Result<Self> {
         let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
         let choice = source.map(|source| Resolution {
@@ -305,7 +305,7 @@ impl Catalog {
         Ok(self.reload())
     }
 
-    /// What the prompt that `name` stands for declares, with what it inherits.
+    /// The definition of the prompt that `name` refers to, with what it inherits.
     ///
     /// # Errors
     /// Those of [`Catalog::choose`], and code `definition`.
@@ -313,7 +313,7 @@ impl Catalog {
         self.inherited_definition(&self.choose(name)?)
     }
 
-    /// What a chosen prompt declares, with what it inherits.
+    /// The definition of a chosen prompt, with what it inherits.
     ///
     /// # Errors
     /// Code `definition`, and `conflict` for a parent.
@@ -321,7 +321,7 @@ impl Catalog {
         self.inherited_definition_with(choice, |_, definition| Ok(definition))
     }
 
-    /// The same, with each definition as `complete` makes it of what its files say.
+    /// Like [`Catalog::inherited_definition`], with every definition passed through `complete`.
     pub fn inherited_definition_with(
         &self,
         choice: &ResolvedPrompt,
@@ -334,7 +334,7 @@ impl Catalog {
         })
     }
 
-    /// The candidates for machines, as every door prints them: each says whether it is the one that answers.
+    /// The candidates as JSON, the same for every door; `chosen` marks the one that `name` refers to.
     ///
     /// # Errors
     /// Those of [`Catalog::candidates`].
@@ -350,7 +350,7 @@ impl Catalog {
     }
 }
 
-/// The error for something that a pack could do if it were approved.
+/// The error for the use of a pack that is not approved.
 pub fn not_approved(pack: &PackId) -> Error {
     Error::new(Code::Approval, format!("the pack `{pack}` is not approved"))
         .with("pack_id", pack.as_str())

@@ -1,4 +1,4 @@
-//! Lists of prompts, and which of them are wanted.
+//! Lists of prompts and filters for them.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use hinagata_document::Result;
 
 use crate::{Catalog, PromptId, definition::Definition, source::Index};
 
-/// A line of the list of prompts.
+/// An item of the list of prompts.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The id.
     pub id: PromptId,
-    /// What the chosen directory declares; an error when it is broken or nothing is chosen.
+    /// The definition of the chosen candidate; an error when it is broken or in conflict.
     pub definition: Result<Arc<Definition>>,
 }
 
@@ -32,21 +32,21 @@ impl Catalog {
     }
 }
 
-/// Which prompts of a list are wanted; what is not said is not asked for.
+/// A filter of a list of prompts; an empty field matches every prompt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PromptFilter {
     /// The type.
     pub kind: Option<String>,
-    /// Tags, all of them.
+    /// Tags; a prompt must have all of them.
     pub tags: Vec<String>,
-    /// The scene that it is made for, or that it says nothing about.
+    /// The scene; a prompt that declares none matches.
     pub supports: Option<String>,
-    /// The programming language that it is made for, or that it says nothing about.
+    /// The programming language; a prompt that declares none matches.
     pub language: Option<String>,
 }
 
 impl PromptFilter {
-    /// Whether it is one of them. A prompt that cannot be read is one as long as nothing is asked of it.
+    /// Whether the prompt matches. A prompt that cannot be read matches the empty filter only.
     #[must_use]
     pub fn matches_listing(&self, listing: &Listing) -> bool {
         let Ok(definition) = &listing.definition else { return *self == Self::default() };
@@ -57,7 +57,7 @@ impl PromptFilter {
             && Self::is_for(&definition.settings.languages, self.language.as_deref())
     }
 
-    /// Whether something that `said` what it is made for is made for what is wanted: what says nothing is for everything.
+    /// Whether a list of declared uses includes the wanted one; an empty list includes everything.
     #[must_use]
     pub fn is_for(declared: &[String], wanted: Option<&str>) -> bool {
         wanted.is_none_or(|wanted| declared.is_empty() || declared.iter().any(|name| name == wanted))

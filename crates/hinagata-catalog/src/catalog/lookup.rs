@@ -8,23 +8,24 @@ use crate::{
     source::{Entry, Index, RootKind},
 };
 
-/// A template that a name led to.
+/// A template that was found by name.
 #[derive(Clone, Debug)]
 pub struct FoundTemplate {
     /// Its source.
     pub text: TemplateText,
-    /// The search place that it is in: where names in it are looked up.
+    /// The source root that contains it: names in the template are looked up there.
     pub root: RootKind,
 }
 
 impl Catalog {
-    /// The template called `name` in a file of the search place `from`; `None` when there is none.
+    /// The template that a file of the source root `from` calls `name`; `None` when it does not exist.
     ///
-    /// `ID/FILE` is a file of the prompt that is chosen for `ID`. Other names are looked up in the user's prompts,
-    /// the place of the including file, the directories of the settings, the built-ins, and the active packs.
+    /// `ID/FILE` is a file of the prompt that `ID` refers to. Other names are looked up in the user's prompts, the
+    /// source root of the including file, the directories of the settings, the built-in prompts, and the active packs.
     ///
     /// # Errors
-    /// Code `conflict` when `ID` is in conflict or two packs have the file; code `definition` when the file cannot be used.
+    /// Code `conflict` when `ID` is in conflict or two packs have the file; code `definition` when the file cannot be
+    /// used.
     pub fn template(&self, from: &RootKind, name: &str) -> Result<Option<FoundTemplate>> {
         if !is_plain(name) {
             return Ok(None);
@@ -45,7 +46,7 @@ impl Catalog {
         Ok(found.filter(|found| !self.hides_file(&found.text.file)))
     }
 
-    /// The names that an `include` could use, in order: files of prompts and shared parts.
+    /// The names that an `include` can use, in order: files of prompts and partials.
     #[must_use]
     pub fn template_names(&self) -> Vec<String> {
         let usable = || self.roots().iter().filter(|index| self.may_read(index));
@@ -59,7 +60,7 @@ impl Catalog {
         names
     }
 
-    /// The search place that the prompt at `source` is in.
+    /// The source root of the prompt at `source`.
     pub fn root_of(&self, source: &str) -> Option<RootKind> {
         let found = self.roots().iter().find(|index| index.entry_at(source).is_some());
         found.map(|index| index.root.kind.clone())
@@ -81,7 +82,7 @@ impl Catalog {
         self.template_of_packs(name)
     }
 
-    /// The body of another prompt of the store, as templates of the store name it: they see nothing else.
+    /// The body of another prompt of the store. Templates of the store can include nothing else.
     fn template_of_store(&self, name: &str) -> Result<Option<FoundTemplate>> {
         let Ok(id) = PromptId::new(name) else { return Ok(None) };
         let of_store =
@@ -147,7 +148,7 @@ fn is_plain(name: &str) -> bool {
     !name.contains(['\\', '\0']) && name.split('/').all(|segment| !matches!(segment, "" | "." | ".."))
 }
 
-/// A file of a prompt. The prompt's own template has the language that the prompt says.
+/// A file of a prompt. The template of the prompt has the language that the prompt declares.
 fn template_of(entry: &Entry, file: &str) -> Result<Option<FoundTemplate>> {
     entry.refuse_secret(file)?;
     let path = format!("{}/{file}", entry.source());

@@ -1,8 +1,8 @@
-//! The catalog: everything that all sources hold, as one snapshot that does not change.
+//! The catalog: all prompts at one moment, as an immutable snapshot.
 //!
-//! Opening it lists directories and nothing else. What a prompt, a pack or a settings file says is read when it is
-//! first asked for and kept. [`Catalog::reload`] makes a new snapshot and shares with it whatever did not
-//! change, by size, time of change and inode.
+//! Opening it only lists directories. A prompt, a pack or a settings file is read on first use and cached.
+//! [`Catalog::reload`] creates a new snapshot that shares whatever did not change, by size, modification time and
+//! inode.
 
 mod agents;
 mod candidates;
@@ -43,29 +43,29 @@ use crate::{
     vocab,
 };
 
-/// What a catalog is opened with.
+/// Options for opening a catalog.
 #[derive(Clone, Debug, Default)]
 pub struct CatalogOptions {
     /// The workspace root.
     pub root: PathBuf,
-    /// More directories with prompts, searched after the user's and before the packs'; relative to the root.
+    /// More directories with prompts, relative to the root; searched after the user's prompts and before packs.
     pub paths: Vec<String>,
-    /// What the user said about packs; [`Approvals::load`] takes it from the user's state directory.
+    /// The approvals of packs; [`Approvals::load`] reads them from the user's state directory.
     pub approvals: Approvals,
-    /// The state of the store whose prompts are in the catalog, if there is a store.
+    /// The snapshot of the store whose prompts are in the catalog, if there is a store.
     pub store: Option<Arc<StoreSnapshot>>,
-    /// Whether a prompt of the store that cannot be used any more is served as it was.
+    /// Whether the previous version of a prompt of the store is served when the current one is invalid.
     pub serve_stale: bool,
 }
 
 impl CatalogOptions {
-    /// The workspace at `root`, with nothing approved.
+    /// The workspace at `root`, without approvals.
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), ..Self::default() }
     }
 }
 
-/// A snapshot of all prompts. Cheap to clone; what it answers does not change.
+/// An immutable snapshot of all prompts. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Catalog(Arc<Inner>, Option<Arc<Reach>>);
 
@@ -81,7 +81,7 @@ struct Inner {
     resolutions: OnceLock<(Resolutions, Vec<Diagnostic>)>,
     defaults: OnceLock<Result<Defaults>>,
     tools: OnceLock<PackTools>,
-    /// What is wrong with documents of the store.
+    /// Diagnostics of documents of the store.
     stored: Vec<Diagnostic>,
 }
 
@@ -106,7 +106,7 @@ impl Catalog {
         Self::build(CatalogOptions { approvals, ..self.0.options.clone() }, Some(self))
     }
 
-    /// A new snapshot with another state of the store. Directories are not looked at again.
+    /// A new snapshot with another snapshot of the store. Directories are not listed again.
     #[must_use]
     pub fn with_store(&self, store: Arc<StoreSnapshot>) -> Self {
         let before = &self.0;
@@ -130,23 +130,23 @@ impl Catalog {
         Self(inner, self.1.clone())
     }
 
-    /// The same state as somebody sees it who reaches some prompts alone: the others are not there.
+    /// The same snapshot for a caller with this reach: all other prompts are invisible.
     #[must_use]
     pub fn with_reach(&self, reach: &Arc<Reach>) -> Self {
         Self(Arc::clone(&self.0), Some(Arc::clone(reach)))
     }
 
-    /// The same state with everything in it.
+    /// The same snapshot without a restriction.
     pub fn without_reach(&self) -> Self {
         Self(Arc::clone(&self.0), None)
     }
 
-    /// What whoever it is for reaches; `None` for everything.
+    /// The reach of the caller; `None` for everything.
     pub fn reach(&self) -> Option<&Arc<Reach>> {
         self.1.as_ref()
     }
 
-    /// The state of the store whose prompts these are.
+    /// The snapshot of the store that the prompts come from.
     #[must_use]
     pub fn store(&self) -> Option<&Arc<StoreSnapshot>> {
         self.0.options.store.as_ref()
@@ -230,7 +230,7 @@ impl Catalog {
         &self.0.options.root
     }
 
-    /// What the user said about packs.
+    /// The approvals of packs.
     pub fn approvals(&self) -> &Approvals {
         &self.0.options.approvals
     }
@@ -240,28 +240,28 @@ impl Catalog {
         &self.0.packs
     }
 
-    /// What was found when directories were opened and listed.
+    /// Diagnostics of opening and listing directories.
     pub(crate) fn opening_diagnostics(&self) -> &[Diagnostic] {
         &self.0.opening
     }
 
-    /// The directory with what is the user's own and no prompt.
+    /// The user's own directory, for files other than prompts.
     pub(crate) fn shared_directory(&self) -> Result<Option<&Arc<Directory>>> {
         self.0.shared.as_ref().map(Option::as_ref).map_err(Clone::clone)
     }
 
-    /// What is wrong with vocabulary files.
+    /// Diagnostics of vocabulary files.
     #[must_use]
     pub fn vocabulary_problems(&self) -> &[Diagnostic] {
         &self.0.vocabulary.get_or_init(|| self.read_vocabulary()).1
     }
 
-    /// The search places in the order in which they are searched.
+    /// The source roots in search order.
     pub fn roots(&self) -> &[Index] {
         &self.0.roots
     }
 
-    /// All words: the user's, then those of active packs by name, then those that come with the product.
+    /// All words: the user's, then those of active packs by name, then the built-in ones.
     #[must_use]
     pub fn vocabulary(&self) -> &Vocabulary {
         &self.0.vocabulary.get_or_init(|| self.read_vocabulary()).0
@@ -283,7 +283,7 @@ impl Catalog {
         };
         add(SHARED, &|name| match &self.0.shared {
             Ok(Some(directory)) => Ok(directory.read(name, vocab::LARGEST)?.map(|file| file.text)),
-            // That it cannot be read is told of the prompts beneath it.
+            // The diagnostics of the prompts beneath it report that it cannot be read.
             Ok(None) | Err(_) => Ok(None),
         });
         for pack in self.active_packs() {
@@ -293,8 +293,8 @@ impl Catalog {
         (vocabulary, found)
     }
 
-    /// The preferred word for `word` in `namespace`, such as `tool`. A word for a prompt means the prompt that a call of it
-    /// takes; where there is none, the last word that it leads to.
+    /// The preferred word for `word` in `namespace`, such as `tool`. In the namespace `prompt` it is the id of the
+    /// prompt that a call would use; if there is none, the last word that the aliases lead to.
     #[must_use]
     pub fn preferred_word(&self, namespace: &str, word: &str) -> Option<String> {
         let prompt = || self.resolve_id(word).ok().map(|id| id.as_str().to_owned());
@@ -302,7 +302,7 @@ impl Catalog {
         prompt.or_else(|| self.vocabulary().preferred_word(namespace, word).map(str::to_owned))
     }
 
-    /// The recorded choices; none where they cannot be read, which [`Resolutions::problem`] tells.
+    /// The resolutions; none when they cannot be read, which [`Resolutions::problem`] reports.
     #[must_use]
     pub fn resolutions(&self) -> &Resolutions {
         let read = || match self.shared_file(resolution::FILE, resolution::LARGEST) {
@@ -317,11 +317,11 @@ impl Catalog {
         &self.0.resolutions.get_or_init(read).0
     }
 
-    /// What holds for every prompt of the workspace.
+    /// The defaults of all prompts of the workspace.
     ///
     /// # Errors
-    /// Code `definition` or `store` when `defaults.json` is there and cannot be used. It may hold caps, so nothing is rendered
-    /// without it.
+    /// Code `definition` or `store` when `defaults.json` exists and cannot be used. It may contain caps, so nothing is
+    /// rendered without it.
     pub fn defaults(&self) -> Result<&Defaults> {
         let read = || match self.shared_file(defaults::FILE, defaults::LARGEST)? {
             Some((file, text)) => Defaults::parse(&file, &text),
@@ -336,7 +336,7 @@ impl Catalog {
         Arc::clone(&self.pack_tools().own)
     }
 
-    /// The tools of active packs, and what is wrong with their files.
+    /// The tools of active packs, with the diagnostics of their files.
     pub fn pack_tools(&self) -> &PackTools {
         self.0.tools.get_or_init(|| pack_tools(self))
     }
@@ -346,10 +346,11 @@ impl Catalog {
         self.0.opening.iter().find(|found| matches!(&*found.source, "." | SHARED_PROMPTS))
     }
 
-    /// A file of the user's prompts directory: its path from the workspace root, and its text; `None` when there is none.
+    /// A file of the user's prompts directory: its path from the workspace root, and its text; `None` when it is
+    /// missing.
     ///
     /// # Errors
-    /// Also when the directory itself is there and cannot be read.
+    /// Also when the directory itself exists and cannot be read.
     fn shared_file(&self, name: &str, largest: u64) -> Result<Option<(String, Arc<str>)>> {
         let file = format!("{SHARED_PROMPTS}/{name}");
         if let Some(unread) = self.unread_prompts() {
@@ -361,12 +362,12 @@ impl Catalog {
         Ok(found.map(|(text, _)| (file, text)))
     }
 
-    /// The agent called `id`: of the user, else of an active pack; `None` when there is none.
+    /// The agent called `id`: of the user, else of an active pack; `None` when it is unknown.
     ///
     /// # Errors
-    /// Code `definition` when its `agent.json` is broken, code `store` when it cannot be looked for.
+    /// Code `definition` when its `agent.json` is broken, code `store` when it cannot be read.
     pub fn agent(&self, id: &str) -> Result<Option<Agent>> {
-        // A name is no path.
+        // A name must not be a path.
         if id.is_empty() || id.starts_with('.') || id.contains(['/', '\\', '\0']) {
             return Ok(None);
         }
@@ -378,7 +379,7 @@ impl Catalog {
                 return Agent::parse(id, &path, &file.text).map(Some);
             }
         }
-        // A file that is there decides whether its pack has to be looked at.
+        // The existence of the file decides whether its pack must be checked.
         for pack in self.0.packs.iter().filter(|pack| pack.has_file(&name)) {
             if self.is_active(&pack.id)
                 && let Some(text) = pack.read(&name, agent::LARGEST)?
@@ -389,12 +390,12 @@ impl Catalog {
         Ok(None)
     }
 
-    /// What is wrong with prompts of the store.
+    /// Diagnostics of prompts of the store.
     pub(crate) fn store_problems(&self) -> &[Diagnostic] {
         &self.0.stored
     }
 
-    /// What opening found, and what is wrong with the files of settings that were read.
+    /// The diagnostics of opening, and of vocabularies, resolutions, defaults, packs and the store.
     #[must_use]
     pub fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all = self.0.opening.clone();
@@ -421,7 +422,7 @@ impl Catalog {
         sort_diagnostics(all)
     }
 
-    /// Reads every prompt and tells all that is wrong in the workspace.
+    /// Reads every prompt and returns all diagnostics of the workspace.
     #[must_use]
     pub fn check(&self) -> Vec<Diagnostic> {
         let mut all = self.diagnostics();
@@ -452,7 +453,7 @@ impl Catalog {
     }
 }
 
-/// Tells that the settings name a directory that is not there; one that cannot be read is told already.
+/// The diagnostic for a missing directory of `catalog.paths`; an unreadable one is reported elsewhere.
 fn missing_path(workspace: &Directory, prefix: &str) -> Option<Diagnostic> {
     let nothing = match Path::new(prefix).is_absolute() {
         true => matches!(Directory::open(Path::new(prefix)), Ok(None)),
@@ -463,7 +464,7 @@ fn missing_path(workspace: &Directory, prefix: &str) -> Option<Diagnostic> {
     nothing.then(|| Diagnostic::warning(prefix, error.in_file(prefix)))
 }
 
-/// The prompts of a store as a search place, and what is wrong with its documents.
+/// The prompts of a store as a source root, and the diagnostics of its documents.
 fn index_of_store(
     store: &StoreSnapshot,
     before: Option<&Catalog>,
@@ -478,7 +479,7 @@ fn index_of_store(
     (Index::from_store(&prompts, known), prompts.diagnostics)
 }
 
-/// Whether somebody told already that the pack has changed.
+/// Whether the error is about an approval, which the diagnostics of the pack already report.
 fn is_approval(error: &Error) -> bool {
     error.code() == Code::Approval
 }

@@ -1,4 +1,4 @@
-//! The packs of a catalog: which there are, which are used, and what they bring.
+//! The packs of a catalog: all of them, the active ones, and their content.
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
@@ -9,17 +9,17 @@ use super::Catalog;
 use crate::{Approval, Manifest, PackId, PackKind, pack::Pack, source::RootKind};
 
 impl Catalog {
-    /// The packs in the order of their names, whatever their state.
+    /// All packs in the order of their names, in any state.
     pub fn packs(&self) -> impl Iterator<Item = &PackId> {
         self.opened_packs().iter().map(|pack| &pack.id)
     }
 
-    /// The pack `id`, whatever its state.
+    /// The pack `id`, in any state.
     pub fn pack(&self, id: &PackId) -> Option<&Arc<Pack>> {
         self.opened_packs().iter().find(|pack| pack.id == *id)
     }
 
-    /// What the `pack.json` of a pack says; `None` when there is no such pack.
+    /// The manifest of a pack; `None` for an unknown pack.
     ///
     /// # Errors
     /// Code `definition` when it is missing or broken.
@@ -27,30 +27,29 @@ impl Catalog {
         self.pack(id).map(|pack| pack.manifest()).transpose()
     }
 
-    /// What the user said about a pack, and whether it still holds: looked at on the first call, kept for the
-    /// snapshot.
+    /// The approval of a pack, compared with its files on the first call and cached in the snapshot.
     #[must_use]
     pub fn approval(&self, id: &PackId) -> Approval {
         self.pack(id).map(|pack| pack.approval()).unwrap_or_default()
     }
 
-    /// The text of a file of a pack, by its path from the pack, such as a provider's; `None` when there is none.
+    /// The text of a file of a pack by its path from the pack; `None` when it is missing.
     ///
     /// # Errors
-    /// Code `approval` when it is not what was approved; code `definition` when it cannot be used.
+    /// Code `approval` when it differs from the approved file; code `definition` when it cannot be used.
     pub fn pack_file(&self, id: &PackId, path: &str, largest: u64) -> Result<Option<Arc<str>>> {
         self.pack(id).map_or(Ok(None), |pack| pack.read(path, largest))
     }
 
-    /// The directory that the Python of a pack may read: the approved copy of its files; `None` when there is no such pack.
+    /// The directory that the Python of a pack may read, the approved copy of its files; `None` for an unknown pack.
     ///
     /// # Errors
-    /// Code `approval` when the copy is not what was approved.
+    /// Code `approval` when the copy differs from what was approved.
     pub fn python_directory(&self, id: &PackId) -> Result<Option<PathBuf>> {
         self.pack(id).map(|pack| pack.seal().python_directory(pack.directory())).transpose()
     }
 
-    /// Whether what a pack brings is used: it is approved, unchanged, and its `pack.json` can be read.
+    /// Whether the content of a pack is used: it is approved and unchanged, and its `pack.json` can be read.
     #[must_use]
     pub fn is_active(&self, id: &PackId) -> bool {
         self.pack(id).is_some_and(|pack| pack.approval() == Approval::Approved && pack.manifest().is_ok())
@@ -61,13 +60,13 @@ impl Catalog {
         self.opened_packs().iter().filter(|pack| self.is_active(&pack.id))
     }
 
-    /// The active packs with what their `pack.json` says.
+    /// The active packs with their manifests.
     pub fn active_manifests(&self) -> impl Iterator<Item = (&PackId, Arc<Manifest>)> {
         // One whose `pack.json` cannot be read is not active.
         self.active_packs().filter_map(|pack| Some((&pack.id, pack.manifest().ok()?)))
     }
 
-    /// What a pack mainly brings: as it says, else by what it holds.
+    /// The kind of a pack: as declared, else derived from its content.
     #[must_use]
     pub fn pack_kind(&self, id: &PackId) -> Option<PackKind> {
         let pack = self.pack(id)?;

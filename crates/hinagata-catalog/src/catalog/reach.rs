@@ -1,15 +1,14 @@
-//! What a caller reaches: some prompts, and some shared variables.
+//! The reach of a caller: the prompts and environs that the caller can use.
 //!
-//! A caller who is bound to some prompts must not read others by a detour: a template that includes one, a parent, a
-//! list, a near name in an error, a file of it that a part embeds. So nothing is checked route by route. The caller
-//! gets an engine (`Engine::with_reach`) whose catalog and store have only what the caller reaches; what is not
-//! there for them cannot be included, inherited, listed or proposed, and fails as anything fails that is not there.
+//! A caller with a limited reach must not read other prompts by a detour: a template that includes one, a parent, a
+//! list, a similar name in an error, a file that a part embeds. So nothing is checked route by route. The caller
+//! gets an engine (`Engine::with_reach`) whose catalog and store contain only what the caller can use.
+//! Everything else cannot be included, inherited, listed or proposed, and fails as an unknown name fails.
 //!
-//! Whoever wrote a template does not matter: a document of the store does not tell, and a caller who writes and a
-//! caller who renders may be two. So it is decided when something is rendered, by who asks for it.
+//! The author of a template does not matter: a document of the store does not name its author, and writer and
+//! renderer may be two callers. So the caller who renders decides.
 //!
-//! Shared parts (`partials/`) and presets are of no prompt and for everybody. So are tools: they are functions of all
-//! templates.
+//! Partials and presets belong to no prompt and are for everybody. So are tools: they are functions of all templates.
 //!
 //! The reasons are in `docs/design/keys-in-the-engine.md`.
 
@@ -31,14 +30,14 @@ use crate::{
 
 type Takes = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Which prompts and shared variables are there for a caller.
+/// The prompts and environs that a caller can use.
 pub struct Reach {
     prompts: Takes,
     environs: Takes,
 }
 
 impl Reach {
-    /// The prompts whose ids `prompts` takes, and the shared variables whose ids `environs` takes.
+    /// The prompts whose ids `prompts` accepts, and the environs whose ids `environs` accepts.
     pub fn new(
         prompts: impl Fn(&str) -> bool + Send + Sync + 'static,
         environs: impl Fn(&str) -> bool + Send + Sync + 'static,
@@ -46,20 +45,20 @@ impl Reach {
         Self { prompts: Box::new(prompts), environs: Box::new(environs) }
     }
 
-    /// Whether the prompt of this id is there; the id is in its normal form.
+    /// Whether the caller can use the prompt with this id in normal form.
     #[must_use]
     pub fn has_prompt(&self, id: &str) -> bool {
         (self.prompts)(id)
     }
 
-    /// Whether the shared variable of this id is there.
+    /// Whether the caller can use the environ with this id.
     #[must_use]
     pub fn has_environ(&self, id: &str) -> bool {
         (self.environs)(id)
     }
 
-    /// Whether the document `value` of the store, of this kind and id, is about nothing else. Tools tell addresses and
-    /// headers, and are of no prompt.
+    /// Whether the caller can use all of the document `value` of the store. Tools are excluded: they contain addresses
+    /// and headers, and belong to no prompt.
     #[must_use]
     pub fn has_document(&self, kind: StoreKind, id: &str, value: &serde_json::Value) -> bool {
         let has = |name: &str| PromptId::new(name).is_ok_and(|id| self.has_prompt(id.as_str()));
@@ -79,7 +78,7 @@ impl Reach {
         }
     }
 
-    /// The store as far as it is there.
+    /// The part of the store that the caller can use.
     fn narrow(&self, store: &StoreSnapshot) -> StoreSnapshot {
         let some = |kind: StoreKind| -> StoredMap {
             let all = store
@@ -99,7 +98,7 @@ impl Reach {
             tree: Arc::new(environ_tree(&environs)),
             environs: Arc::new(environs),
             tools: Arc::default(),
-            // Templates call them all the same.
+            // Templates can call every tool.
             tool_documents: Arc::clone(&store.tool_documents),
             diagnostics: Arc::new(store.diagnostics.iter().filter(is_theirs).cloned().collect()),
             health: store.health.clone(),
@@ -113,11 +112,11 @@ impl fmt::Debug for Reach {
     }
 }
 
-/// What was made for each reach, the one used longest ago goes first; there are as many as callers that are bound.
+/// A cache with one value for each reach. The least recently used value is evicted first.
 #[derive(Debug)]
 pub struct ReachCache<T>(Mutex<Vec<(Arc<Reach>, T)>>);
 
-/// More bound callers than this share the places.
+/// Most values of a cache.
 const MOST: usize = 256;
 
 impl<T> Default for ReachCache<T> {
@@ -127,8 +126,8 @@ impl<T> Default for ReachCache<T> {
 }
 
 impl<T: Clone> ReachCache<T> {
-    /// What is known for `reach` and still `fits`, else what `make` makes. The lock is held meanwhile, so that it is
-    /// made once.
+    /// The cached value for `reach` if it still `fits`, else the result of `make`. The lock is held meanwhile, so that
+    /// the value is made once.
     pub fn get(&self, reach: &Arc<Reach>, fits: impl Fn(&T) -> bool, make: impl FnOnce() -> T) -> T {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = known.iter().position(|(other, _)| Arc::ptr_eq(other, reach));
@@ -142,32 +141,32 @@ impl<T: Clone> ReachCache<T> {
     }
 }
 
-/// A state of the store, and what a caller has of it.
+/// A cache of snapshots of the store: the full one, and the part for a caller.
 pub type StoreReachCache = ReachCache<(Arc<StoreSnapshot>, Arc<StoreSnapshot>)>;
 
 impl StoreReachCache {
-    /// `store` as far as it is there for `reach`.
+    /// The part of `store` within `reach`.
     pub fn narrow_for(&self, store: &Arc<StoreSnapshot>, reach: &Arc<Reach>) -> Arc<StoreSnapshot> {
         let is_of = |(full, _): &(Arc<StoreSnapshot>, _)| Arc::ptr_eq(full, store);
         self.get(reach, is_of, || (Arc::clone(store), Arc::new(reach.narrow(store)))).1
     }
 }
 
-/// What a caller is told who may miss something because of their key.
+/// The hint for a caller whose key may be the reason that something is missing.
 pub const BOUND_CALLER_HINT: &str =
     "this caller can use some prompts only; the operator of the daemon can add more to `prompts` of the key";
 
-/// Directories of the workspace that prompts, packs, agents and the store are in.
+/// Directories of the workspace that contain prompts, packs, agents and the store.
 const OWN: [&str; 2] = [USER_DATA, "ecosystem"];
 
 impl Catalog {
-    /// Whether the prompt of this id is there for whom the catalog is.
+    /// Whether the caller of the catalog can use the prompt with this id.
     pub(crate) fn reaches_prompt(&self, id: &PromptId) -> bool {
         self.reach().is_none_or(|reach| reach.has_prompt(id.as_str()))
     }
 
-    /// Whether the file at `path`, from the workspace root, belongs to a prompt that is not there for whom the catalog
-    /// is: a name that leads to it by its path is no way around.
+    /// Whether the file at `path`, from the workspace root, belongs to a prompt that the caller cannot use: a path must
+    /// not circumvent the check of ids.
     pub(crate) fn hides_file(&self, path: &str) -> bool {
         if self.reach().is_none() {
             return false;
@@ -182,8 +181,8 @@ impl Catalog {
         self.roots().iter().any(is_hidden)
     }
 
-    /// Whether a file of the workspace may be read for `prompt`. A bound caller reads none that the workspace itself is
-    /// made of, and none at all by a prompt of the store, which such a caller may have written.
+    /// Checks that a file of the workspace may be read for `prompt`. A caller with a limited reach cannot read files of
+    /// the workspace itself, and no files at all through a prompt of the store, which the caller may have written.
     ///
     /// # Errors
     /// Code `validation`, reason `file`.
@@ -200,20 +199,20 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether the file at `path` is one that the workspace is made of.
+    /// Whether the file at `path` is part of the workspace itself: prompts, packs, agents, the store or settings.
     fn is_own_file(&self, path: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| plain(path));
         let (root, path) = (real(self.root()), real(path));
         let prefixes = self.roots().iter().map(|index| index.root.prefix.as_str());
         let mut places = OWN.into_iter().chain(prefixes).map(|prefix| real(&root.join(prefix)));
-        // A search place may be the root itself; then everything in it is.
+        // A source root may be the workspace root itself; then every file is.
         places.any(|place| path.starts_with(place))
             || (path.parent() == Some(&root)
                 && path.file_name().and_then(|name| name.to_str()).is_some_and(is_settings_file))
     }
 }
 
-/// The path without `.`.
+/// The path without `.` components.
 fn plain(path: &Path) -> PathBuf {
     path.components().filter(|part| *part != Component::CurDir).collect()
 }

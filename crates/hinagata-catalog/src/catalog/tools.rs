@@ -10,7 +10,7 @@ use crate::{
     tool_document::{ToolDocument, ToolDocuments},
 };
 
-/// Where a pack has its tools.
+/// The directory of tools in a pack.
 const TOOLS: &str = "tools";
 
 /// Largest definition of a tool, in bytes.
@@ -19,18 +19,18 @@ const LARGEST: u64 = 256 << 10;
 /// The tools of packs.
 #[derive(Clone, Debug, Default)]
 pub struct PackTools {
-    /// Those that take the place of others, as the user decided.
+    /// Tools that replace others, as the user chose.
     pub replacing: ToolDocuments,
-    /// All of them by pack and name.
+    /// All tools by pack and name.
     pub own: ToolDocuments,
-    /// What is wrong with their files.
+    /// Diagnostics of their files.
     pub(crate) found: Vec<Diagnostic>,
 }
 
 /// The tools of all active packs.
 pub(crate) fn pack_tools(catalog: &Catalog) -> PackTools {
     let (mut all, mut found) = (Vec::new(), Vec::new());
-    // A directory that is there decides whether its pack has to be looked at.
+    // The existence of the directory decides whether its pack must be checked.
     let with_tools = catalog.opened_packs().iter().filter(|pack| pack.has_directory(TOOLS));
     for pack in with_tools.filter(|pack| catalog.is_active(&pack.id)) {
         let names = names(pack).unwrap_or_else(|error| {

@@ -1,5 +1,4 @@
-//! What could not be read and may have changed an answer: a file that cannot be read is never the same as one that is
-//! not there.
+//! Unreadable files that may have changed a result: an unreadable file is never treated as a missing one.
 //!
 //! The reasons are in `docs/design/unreadable-files.md`.
 
@@ -9,20 +8,20 @@ use serde_json::Value;
 
 use crate::{Catalog, PromptId, ResolvedPrompt, resolution, source::Index, store::StoreSnapshot};
 
-/// What findings about the store as a whole are about.
+/// The source of findings about the store as a whole.
 const STORE: &str = "store";
 
 impl Catalog {
-    /// Search places that cannot be read, or that the settings name and nobody made, the store, and what was decided about
-    /// packs. Of everything else packs tell themselves.
+    /// Source roots that cannot be read or are missing, the store, and decisions about packs. Other problems of packs
+    /// are diagnostics of the packs.
     fn unread_places(&self) -> impl Iterator<Item = Diagnostic> {
         let of_pack = |source: &str| source.strip_prefix(PACKS).is_some_and(|rest| rest.starts_with('/'));
         let places = self.opening_diagnostics().iter().filter(move |found| !of_pack(&found.source));
         places.cloned().chain(self.unread_store()).chain(self.undecided_packs())
     }
 
-    /// Packs of which nothing is used because it is not known what was decided about them. Which they are, and where that is
-    /// kept, is told to whoever reaches everything.
+    /// Packs that are not used because the decisions about them cannot be read. Only a caller without a limited reach
+    /// learns their names and the place of the decisions.
     fn undecided_packs(&self) -> impl Iterator<Item = Diagnostic> {
         self.opened_packs().iter().filter_map(|pack| {
             let error = pack.decision_error()?;
@@ -34,8 +33,8 @@ impl Catalog {
         })
     }
 
-    /// That the store does not answer: what it holds by now may be something else. Where it is, is told to whoever reaches
-    /// everything.
+    /// The warning that the store does not answer, so its content may have changed. Only a caller without a limited
+    /// reach learns its address.
     fn unread_store(&self) -> Option<Diagnostic> {
         let (_, error) = self.store()?.health.outage.as_ref()?;
         let error = match self.reach() {
@@ -49,7 +48,8 @@ impl Catalog {
         self.vocabulary_problems().iter().filter(|found| found.severity == Severity::Error)
     }
 
-    /// That recorded choices do not count; told already where the directory that they are in cannot be read.
+    /// The warning that resolutions are ignored; `None` when their directory cannot be read, which is reported
+    /// elsewhere.
     fn resolution_problem(&self, problem: Option<&Error>) -> Option<Diagnostic> {
         let file = format!("{SHARED_PROMPTS}/{}", resolution::FILE);
         let error = problem.filter(|_| self.unread_prompts().is_none())?.clone().map_message(|message| {
@@ -58,7 +58,7 @@ impl Catalog {
         Some(Diagnostic::warning(file, error))
     }
 
-    /// What could not be read and may have changed a list of prompts: search places, links, recorded choices, packs.
+    /// Unreadable sources that may have changed a list of prompts: source roots, links, resolutions, packs.
     #[must_use]
     pub fn unread_for_list(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.opening_diagnostics().to_vec();
@@ -68,17 +68,17 @@ impl Catalog {
         all
     }
 
-    /// What could not be read and may have changed what a call gives that asked for `name` and was answered by `choice`.
+    /// Unreadable sources that may have changed the result of a call for `name`, which `choice` answers.
     #[must_use]
     pub fn unread_for(&self, name: &str, choice: &ResolvedPrompt) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.unread_places().collect();
         all.extend(self.roots().iter().flat_map(|index| index.left_out_of(&choice.id)).cloned());
         all.extend(self.resolution_problem(self.resolutions().problem_of(&choice.id)));
-        // The vocabulary is asked only about names that are no prompt.
+        // The vocabulary is used only for names that are not ids.
         if PromptId::new(name).is_ok_and(|id| id != choice.id) {
             all.extend(self.unread_vocabulary().cloned());
         }
-        // A document of the store: as it was, or without what cannot be read of it.
+        // A document of the store may be stale, or lack its unreadable parts.
         let source = choice.entry.source();
         let of_store = self.store().into_iter().flat_map(|store| store.diagnostics.iter());
         all.extend(
@@ -87,7 +87,7 @@ impl Catalog {
         all
     }
 
-    /// `error`, that there is no prompt `id`, with what could not be read and may have held it.
+    /// Adds to `error`, that prompt `id` was not found, the unreadable sources that may contain it.
     pub(crate) fn with_unread(&self, error: Error, id: &PromptId) -> Error {
         let left_out: Vec<&Diagnostic> =
             self.roots().iter().flat_map(|index: &Index| index.left_out_of(id)).collect();
@@ -112,7 +112,7 @@ impl Catalog {
 }
 
 impl StoreSnapshot {
-    /// Shared variables that cannot be read, or are not what was written.
+    /// Diagnostics of environs that cannot be read or are stale.
     pub fn unread_environs(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|found| found.error.details().contains_key("environ"))
     }
@@ -126,7 +126,7 @@ fn describe_finding(found: &Diagnostic) -> String {
     }
 }
 
-/// What a finding is about, with line and column where they are known.
+/// The place of a finding, with line and column where known.
 fn place(found: &Diagnostic) -> String {
     let known = found.error.place().filter(|place| place.file == found.source);
     known.map_or_else(|| found.source.clone(), ToString::to_string)

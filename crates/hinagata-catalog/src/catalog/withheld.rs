@@ -1,4 +1,4 @@
-//! What Python does not get in a workspace that the user does not trust.
+//! Permissions that Python does not get in an untrusted workspace.
 
 use hinagata_document::{Code, Diagnostic, Error, Hint, Reason};
 use hinagata_workspace::permissions_needing_trust;
@@ -6,7 +6,7 @@ use hinagata_workspace::permissions_needing_trust;
 use super::Catalog;
 use crate::{definition::Definition, source::Index};
 
-/// The error for `who`, such as "its hooks get", running without what `names` name.
+/// The error for the permissions `names` that are withheld from `who`, such as "its hooks get".
 #[must_use]
 pub fn untrusted_error(who: &str, names: &[impl AsRef<str>]) -> Error {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
@@ -17,7 +17,7 @@ pub fn untrusted_error(who: &str, names: &[impl AsRef<str>]) -> Error {
 }
 
 impl Catalog {
-    /// What the Python of usable prompts and packs declares and does not get while the user does not trust the workspace.
+    /// Warnings about permissions that prompts and packs declare and do not get while the workspace is untrusted.
     #[must_use]
     pub fn withheld_permissions(&self) -> Vec<Diagnostic> {
         let mut found: Vec<Diagnostic> = Vec::new();

@@ -1,11 +1,11 @@
-//! What only running a `prompt.py` told.
+//! The values that a `prompt.py` has only after it was run.
 
 use hinagata_document::Node;
 use serde_json::{Map, Value};
 
 use super::{model::Hook, python::Module};
 
-/// The constants and hooks that a `prompt.py` had after it was run.
+/// The constants and hooks of a `prompt.py` after it was run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Computed {
     constants: Map<String, Value>,
@@ -22,7 +22,7 @@ impl Computed {
         Some(Self { constants, hooks })
     }
 
-    /// Puts what running told into the place of what reading could not tell.
+    /// Replaces the computed constants and hooks of `module` by the values after the run.
     pub(super) fn fill_module(&self, module: &mut Module) {
         for (name, at) in std::mem::take(&mut module.computed) {
             if let Some(value) = self.constants.get(name) {

@@ -1,4 +1,4 @@
-//! Declarations of variables, in the forms that authors know.
+//! Declarations of parameters in several common forms.
 //!
 //! | form | as in |
 //! |---|---|
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::parameter::{Origin, Parameter, ParameterClass, Parameters, Proposals, ValueType};
 
-/// What a declaration of a variable can say.
+/// The fields of a declaration.
 const FIELDS: [&str; 11] = [
     "name",
     "type",
@@ -27,7 +27,7 @@ const FIELDS: [&str; 11] = [
     "complete",
 ];
 
-/// Names that templates have for something else.
+/// Names that have another meaning in templates.
 const RESERVED: [&str; 4] = ["variables", "args", "system", "environs"];
 
 /// The parameters that `node`, the value of `field`, declares.
@@ -52,7 +52,7 @@ pub(crate) fn read_parameters(fields: &mut Fields<'_>, field: &str, node: &Node)
     join_by_name(fields, field, declared)
 }
 
-/// Whether a map has classes of variables: the short forms have no lists, so a list says what is meant.
+/// Whether an object has classes of variables: only that form contains lists.
 fn is_classes(entries: &[(String, Node)]) -> bool {
     let empty = |(name, value): &(String, Node)| value.is_null() && ParameterClass::from_name(name).is_some();
     entries.iter().any(|(_, value)| value.as_list().is_some())
@@ -64,7 +64,7 @@ fn is_schema(node: &Node) -> bool {
         && node.get("type").is_none_or(|kind| kind.as_str() == Some("object"))
 }
 
-/// The declarations by name. Only an optional variable may be a custom one as well.
+/// The declarations by name. Only an optional variable may also be custom.
 fn join_by_name(fields: &mut Fields<'_>, field: &str, declared: Vec<Parameter>) -> Parameters {
     let mut all: Vec<Parameter> = Vec::new();
     let mut places: std::collections::HashMap<String, usize> = std::collections::HashMap::new();
@@ -134,7 +134,7 @@ fn list(
     declared
 }
 
-/// A field that nobody knows does nothing. In a JSON Schema it may be a rule that the schema follows.
+/// Warns of unknown fields. Fields of a JSON Schema are not checked: they may be keywords of the schema.
 fn warn_of_unknown_fields(fields: &mut Fields<'_>, path: &str, node: &Node) {
     for (key, value) in node.as_map().unwrap_or_default() {
         if !FIELDS.contains(&key.as_str()) {
@@ -238,7 +238,7 @@ fn parameter(
             }
         }
     }
-    // One of these values, and nothing else.
+    // `enum` is short for a schema.
     if let (Some(choices), None) = (choices, &parameter.schema) {
         parameter.schema = Some(json!({"enum": choices}));
     }
@@ -250,7 +250,7 @@ fn parameter(
     parameter
 }
 
-/// A name of a type, or a list of names as JSON Schema has it, which means any of them.
+/// A name of a type, or a list of names as in JSON Schema, which allows any of them.
 fn kind(fields: &mut Fields<'_>, path: &str, node: &Node) -> ValueType {
     if node.as_list().is_some() {
         let mut kinds = fields.strings(path, node);
@@ -276,7 +276,7 @@ fn origin(fields: &mut Fields<'_>, path: &str, node: &Node) -> Origin {
     fields.one_of(path, node, &["system", "environ"], named).unwrap_or_default()
 }
 
-/// What is proposed: a list, `{glob}`, `{environ}`, or `{by, values}`.
+/// The proposals for a parameter: a list, `{glob}`, `{environ}`, or `{by, values}`.
 fn proposals(fields: &mut Fields<'_>, path: &str, node: &Node) -> Option<Proposals> {
     if node.is_null() {
         return None;

@@ -1,4 +1,4 @@
-//! What one file says about a prompt, before all files are laid over each other.
+//! The declarations of one file of a prompt, before all files are merged.
 
 use hinagata_document::{Data, Error, Fields, Node, Place, truncate_for_display};
 use hinagata_template::Language;
@@ -11,7 +11,7 @@ use super::model::{Permissions, Settings, UndefinedMode};
 use super::parameter::Parameters;
 use crate::tool_document::OnError;
 
-/// What one document says; `None` is what it does not speak about.
+/// The declarations of one document; `None` for absent keys.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Draft {
     pub(super) name: Option<String>,
@@ -22,9 +22,9 @@ pub(super) struct Draft {
     pub(super) kind: Option<String>,
     pub(super) tags: Option<Vec<String>>,
     pub(super) author: Option<String>,
-    /// `Some(None)`: it says that there is no parent.
+    /// `Some(None)`: explicitly without a parent.
     pub(super) extends: Option<Option<String>>,
-    /// `Some(None)`: it says that there is no file.
+    /// `Some(None)`: explicitly without a file.
     pub(super) template: Option<Option<(String, Place)>>,
     pub(super) body: Option<DraftBody>,
     pub(super) engine: Option<Language>,
@@ -36,18 +36,18 @@ pub(super) struct Draft {
     pub(super) settings: Settings,
     pub(super) more: Map<String, Value>,
     pub(super) unknown: Map<String, Value>,
-    /// What is hardly meant as it is written.
+    /// Warnings about likely mistakes, such as misspelled keys.
     pub(super) warnings: Vec<Error>,
 }
 
-/// A body that stands in a document.
+/// A body inside of a document.
 #[derive(Clone, Debug)]
 pub(super) enum DraftBody {
     Text { text: String, file: String, line: u32 },
     Messages(Vec<DraftMessage>),
 }
 
-/// The keys of a document, those of [`Draft::read_key`].
+/// The known keys of a document; [`Draft::read_key`] reads them.
 const KEYS: [&str; 29] = [
     "prompt_id",
     "id",
@@ -80,7 +80,7 @@ const KEYS: [&str; 29] = [
     "metadata",
 ];
 
-/// Reads the keys of a document. `METADATA` of a `prompt.py` has the same.
+/// Reads the keys of a document, or of `METADATA` of a `prompt.py`.
 pub(super) fn read_draft(fields: &mut Fields<'_>, node: &Node) -> Draft {
     let mut draft = Draft::default();
     if node.as_map().is_none() {
@@ -94,7 +94,7 @@ pub(super) fn read_draft(fields: &mut Fields<'_>, node: &Node) -> Draft {
     draft
 }
 
-/// Keys of which only one may be there, because each says the same thing.
+/// Refuses two keys with the same meaning.
 fn refuse_two_bodies(fields: &mut Fields<'_>, node: &Node) {
     for group in [&["messages", "userPrompt", "prompt"][..], &["inputs", "variables", "parameters"]] {
         let mut present = group.iter().filter_map(|key| Some((*key, node.get(key)?)));
@@ -176,7 +176,7 @@ impl Draft {
         }
     }
 
-    /// This draft with what `above` says laid over it.
+    /// This draft, overridden by `above`.
     pub(super) fn overlaid_by(mut self, above: Self) -> Self {
         self.more.extend(above.more);
         self.unknown.extend(above.unknown);
@@ -228,7 +228,7 @@ fn engine(fields: &mut Fields<'_>, node: &Node) -> Option<Language> {
     })
 }
 
-/// A map of names to true or false, or a list of names.
+/// Reads an object of names with true or false, or a list of names.
 pub(super) fn read_permissions(fields: &mut Fields<'_>, node: &Node) -> Permissions {
     let mut permissions = Permissions::default();
     if let Some(items) = node.as_list() {
@@ -246,7 +246,7 @@ pub(super) fn read_permissions(fields: &mut Fields<'_>, node: &Node) -> Permissi
     permissions
 }
 
-/// A permission that nobody knows grants nothing, which is told.
+/// Sets a permission; warns of an unknown one, which grants nothing.
 fn set_permission(
     fields: &mut Fields<'_>,
     permissions: &mut Permissions,
@@ -262,7 +262,7 @@ fn set_permission(
     fields.warn_of_unknown("permissions", node, (name, &message), &Permissions::NAMES);
 }
 
-/// The limits of a prompt, or of `defaults.json`.
+/// Reads the limits of a prompt or of `defaults.json`.
 pub(crate) fn read_limits(fields: &mut Fields<'_>, field: &str, node: &Node) -> PromptLimits {
     let mut limits = PromptLimits::default();
     for (name, value) in fields.map(field, node) {
@@ -290,7 +290,7 @@ fn seconds(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<Number> 
     }
 }
 
-/// A whole number that is not negative.
+/// A non-negative integer.
 fn whole_number(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<u64> {
     match &node.data {
         Data::Number(number) if number.as_u64().is_some() => number.as_u64(),

@@ -1,4 +1,4 @@
-//! Inheritance: a prompt takes the declarations of its parents, and their body where it has none.
+//! Inheritance: a prompt inherits the declarations of its parents, and their body unless it has its own.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ const MOST_PARENTS: usize = 32;
 pub struct Inherited {
     /// The prompt itself.
     pub definition: Arc<Definition>,
-    /// Its parents, the nearest first.
+    /// Its parents, nearest first.
     pub parents: Vec<Arc<Definition>>,
     /// The declarations of all of them and of the workspace's defaults: parents first, a child replaces by name.
     pub parameters: Parameters,
@@ -49,7 +49,7 @@ impl Inherited {
     }
 }
 
-/// Follows `extends` from `definition`; `find` gives the prompt of a name.
+/// Follows `extends` from `definition`; `find` returns the definition for a name.
 ///
 /// Hooks, permissions and limits are not inherited.
 pub(crate) fn resolve_inheritance(
@@ -88,7 +88,7 @@ fn chain_error(definition: &Definition, chain: Vec<String>, cycle: bool) -> Erro
     Error::definition(reason, message).with("prompt_id", definition.id.as_str()).with("chain", chain)
 }
 
-/// A parent that is not there is a mistake of the child; a conflict or a broken parent tells itself.
+/// The error for a missing parent. Other errors, such as a conflict or a broken parent, are returned unchanged.
 fn missing_parent(definition: &Definition, child: &Definition, name: &str, error: Error) -> Error {
     if !matches!(error.code(), Code::NotFound | Code::Id) {
         return error;

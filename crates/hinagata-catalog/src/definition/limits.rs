@@ -1,14 +1,14 @@
-//! How long the Python of a prompt may run, and how much it may give.
+//! Limits on the run time of Python and on the size of the result.
 
 use hinagata_workspace::Settings;
 use serde_json::{Map, Number, Value};
 
-/// The limits that a prompt sets for itself; `None` where it sets none.
+/// The limits that a prompt sets for itself; `None` for limits that it does not set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PromptLimits {
-    /// Seconds that all its Python may take.
+    /// Seconds that all its Python may run.
     pub max_execution_time: Option<Number>,
-    /// Unicode characters that it may give.
+    /// Unicode characters of its result.
     pub max_output_size: Option<u64>,
     /// Other limits, by name.
     pub other: Map<String, Value>,
@@ -18,13 +18,13 @@ impl PromptLimits {
     /// The limits that the engine knows.
     pub const NAMES: [&'static str; 2] = ["max_execution_time", "max_output_size"];
 
-    /// What `limits` of the settings says about prompts that set no limits of their own.
+    /// The setting `limits`, for prompts without their own limits.
     #[must_use]
     pub fn from_settings(settings: &Settings) -> Self {
         Self::from_section(settings, "limits")
     }
 
-    /// What `caps` of the settings says: no prompt goes beyond them.
+    /// The setting `caps`, which no prompt can exceed.
     #[must_use]
     pub fn caps_from_settings(settings: &Settings) -> Self {
         Self::from_section(settings, "caps")
@@ -41,9 +41,9 @@ impl PromptLimits {
 /// The limits of a render.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderLimits {
-    /// Seconds that all Python of a render may take.
+    /// Seconds that all Python of a render may run.
     pub max_execution_time: Number,
-    /// Unicode characters that a render may give.
+    /// Unicode characters of the result.
     pub max_output_size: u64,
 }
 

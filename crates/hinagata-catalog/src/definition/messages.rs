@@ -27,7 +27,7 @@ struct Text {
     line: u32,
 }
 
-/// Reads the value of `messages`; `None` when nothing of it can be used.
+/// Reads the value of `messages`; `None` when it contains no message.
 pub(super) fn read_messages(fields: &mut Fields<'_>, node: &Node) -> Option<Vec<DraftMessage>> {
     let items = fields.list("messages", node);
     if items.is_empty() {
@@ -70,7 +70,7 @@ fn message(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<DraftMe
     Some(draft)
 }
 
-/// A role is one of the known words, or a template that the author binds to data.
+/// Reads a role: a known name, or a template that takes the role from data.
 fn role(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<Text> {
     if node.as_str().is_some_and(|word| word.contains("{{")) {
         return Some(text(fields, node, node.as_str().unwrap_or_default()));

@@ -1,8 +1,8 @@
-//! Definitions of prompts: one model, read from every form that a prompt can be written in.
+//! Definitions of prompts: one model for every form in which a prompt can be written.
 //!
-//! A prompt directory holds a template, with or without front matter, a `prompt.yaml` or `prompt.json`,
-//! a `prompt.py`, or several of them. Each file gives a draft; drafts are laid over each other, and the
-//! result is a [`Definition`]. Nothing is run.
+//! A prompt directory contains a template, with or without front matter, a `prompt.yaml` or `prompt.json`,
+//! a `prompt.py`, or several of them. Each file yields a draft, and the merged drafts are a [`Definition`].
+//! No code is run.
 
 mod computed;
 mod declarations;

@@ -1,4 +1,4 @@
-//! What a prompt is, whatever it was written as.
+//! The model of a prompt, independent of the form in which it was written.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -11,49 +11,49 @@ use crate::{PromptId, tool_document::OnError};
 
 /// A prompt as it is declared: metadata, parameters, a body, permissions, limits.
 ///
-/// It is what its own files say; [`crate::Catalog::definition`] adds what it inherits.
+/// It contains its own declarations only; [`crate::Catalog::definition`] adds inherited ones.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The id: the normal form of the directory's name, or the key of the store.
     pub id: PromptId,
     /// Where it comes from: a path from the workspace root, or `store:KEY`.
     pub source: String,
-    /// What describes it.
+    /// Its metadata.
     pub metadata: Metadata,
     /// Its own declarations.
     pub parameters: Parameters,
-    /// What is rendered.
+    /// The content that is rendered.
     pub body: Body,
-    /// What its hooks may use.
+    /// The permissions of its hooks.
     pub permissions: Permissions,
     /// Its own limits.
     pub limits: PromptLimits,
-    /// Its Python, when it has some.
+    /// Its Python hooks.
     pub hooks: Hooks,
-    /// What an undefined variable prints; `None` leaves it to the kind of source.
+    /// How undefined variables behave; `None` leaves it to the kind of source.
     pub undefined: Option<UndefinedMode>,
-    /// What a failed call of a tool does; `None` leaves it to the tool.
+    /// The effect of a failed tool call; `None` leaves it to the tool.
     pub on_error: Option<OnError>,
-    /// Keys that are kept for others: `output`, `model`, `config`, `supports`, `returns`.
+    /// Keys that the engine does not use itself: `output`, `model`, `config`, `supports`, `returns`.
     pub settings: Settings,
-    /// Keys that nobody knows, kept and shown.
+    /// Unknown keys, which are kept and shown.
     pub unknown: Map<String, Value>,
-    /// What is hardly meant as it is written: names that nobody knows.
+    /// Warnings about likely mistakes, such as unknown names.
     pub warnings: Vec<Error>,
-    /// The files that were read, in the order they were read.
+    /// The files that were read, in order.
     pub files: Vec<FileRead>,
 }
 
-/// What describes a prompt.
+/// The metadata of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Metadata {
-    /// The name that the author gave it; the directory's name unless given.
+    /// The name; the directory's name unless given.
     pub name: String,
     /// A label: `METADATA["prompt_id"]`. The directory's name is the identity.
     pub label: Option<String>,
-    /// A title for people.
+    /// A display title.
     pub title: Option<String>,
-    /// What it is for.
+    /// The purpose of the prompt.
     pub description: Option<String>,
     /// The version, `1.0.0` unless given.
     pub version: String,
@@ -61,17 +61,17 @@ pub struct Metadata {
     pub has_version: bool,
     /// The type, `custom` unless given.
     pub kind: String,
-    /// Words to find it by.
+    /// Search terms.
     pub tags: Vec<String>,
-    /// Who wrote it.
+    /// The author.
     pub author: Option<String>,
-    /// The prompt whose declarations it inherits, as it is written.
+    /// The name of its parent, as written.
     pub extends: Option<String>,
     /// The rest of the map `metadata`.
     pub more: Map<String, Value>,
 }
 
-/// What is rendered.
+/// The content of a prompt that is rendered.
 #[derive(Clone, Debug)]
 pub enum Body {
     /// One text.
@@ -80,18 +80,18 @@ pub enum Body {
     Messages(Vec<Message>),
     /// A prompt module, with everything that it uses.
     Module(Arc<ModuleBody>),
-    /// Nothing of its own: the body of the nearest parent that has one.
+    /// No body of its own: the nearest parent with a body is rendered.
     Inherited,
-    /// Only running its `prompt.py` can tell; see [`Hooks::needs_loading`].
+    /// Unknown until its `prompt.py` is run; see [`Hooks::needs_loading`].
     NeedsLoading,
 }
 
-/// Characters that a module may give unless something else is configured.
+/// Default limit on the characters of a module.
 const OUTPUT_SIZE_OF_MODULES: u64 = 2_000_000;
 
 impl Body {
-    /// `configured`, with what a body of this kind has where that says nothing: a module carries the texts of others,
-    /// and is larger than what somebody writes.
+    /// `configured`, completed by the defaults for this kind of body. A module contains texts of others, so its default
+    /// size limit is larger.
     #[must_use]
     pub fn limits(&self, configured: &PromptLimits) -> PromptLimits {
         let mut limits = configured.clone();
@@ -111,35 +111,35 @@ pub struct TemplateText {
     pub text: Arc<str>,
     /// The file, as a path from the workspace root.
     pub file: String,
-    /// The line of the file that the text starts on, so that places in the text can be told in the file.
+    /// The line of the file on which the text starts, to map places in the text to places in the file.
     pub first_line: u32,
 }
 
 /// A message of a prompt that is a list of messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// Who says it.
+    /// The role of its author.
     pub role: Role,
-    /// What it consists of.
+    /// The parts of its content.
     pub parts: Vec<Part>,
-    /// Keys that nobody knows.
+    /// Unknown keys.
     pub unknown: Map<String, Value>,
 }
 
-/// Who says a message.
+/// The role of the author of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The rules of the conversation.
+    /// Instructions to the model.
     System,
-    /// The rules, as some providers call them.
+    /// Instructions to the model, as some model providers call them.
     Developer,
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
     /// A tool.
     Tool,
-    /// Bound by the author to data, which may then say user, assistant or tool.
+    /// A template that takes the role from data: user, assistant or tool.
     Template(TemplateText),
 }
 
@@ -166,7 +166,7 @@ impl Role {
 pub enum Part {
     /// A text.
     Text(TemplateText),
-    /// Something else, such as a picture, with its `type` and the other keys as they are written.
+    /// Another part, such as an image, with its `type` and the other keys as written.
     Other {
         /// The `type`.
         kind: String,
@@ -175,7 +175,7 @@ pub enum Part {
     },
 }
 
-/// What the hooks of a prompt may use: what is not declared is not there.
+/// The permissions of the hooks of a prompt. A permission that is not declared is denied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permissions(BTreeMap<String, bool>);
 
@@ -209,12 +209,12 @@ pub struct Hooks {
     pub post_render: Option<Hook>,
     /// The source to run, when there is a `prompt.py`.
     pub source: Option<Arc<str>>,
-    /// Constants that only running the file can tell, with their places.
+    /// Constants that are unknown until the file is run, with their places.
     pub needs_loading: Vec<(&'static str, Place)>,
 }
 
 impl Hooks {
-    /// Whether only running the file can tell what `constant` is.
+    /// Whether `constant` is unknown until the file is run.
     #[must_use]
     pub fn is_computed(&self, constant: &str) -> bool {
         self.needs_loading.iter().any(|(name, _)| *name == constant)
@@ -234,16 +234,16 @@ pub enum Hook {
     Plain,
     /// `async def`.
     Async,
-    /// Imported or assigned: there is one, and running it tells what it is.
+    /// Imported or assigned; its kind is known after the file was run.
     Assigned,
 }
 
-/// What a variable that is not there does to a render.
+/// How undefined variables behave in a render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UndefinedMode {
-    /// Prints nothing, attributes of it too.
+    /// Prints nothing, also for attributes.
     Empty,
-    /// What Jinja2 does.
+    /// Behaves as in Jinja2.
     Jinja,
     /// An error.
     Error,
@@ -284,27 +284,27 @@ impl From<UndefinedMode> for hinagata_template::UndefinedMode {
         match mode {
             UndefinedMode::Empty => Self::Empty,
             UndefinedMode::Jinja => Self::Jinja,
-            // A condition may ask for what is not there.
+            // A condition may test an undefined variable.
             UndefinedMode::Error => Self::Needed,
             UndefinedMode::Debug => Self::Debug,
         }
     }
 }
 
-/// Keys of a prompt that others use, as they are written.
+/// Keys of a prompt for other programs, as written.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// What a model should answer with.
+    /// The expected output of the model.
     pub output: Option<Value>,
     /// The model to use.
     pub model: Option<Value>,
     /// Settings of the model.
     pub config: Option<Value>,
-    /// Scenes that it is made for.
+    /// The scenes that the prompt is for.
     pub supports: Vec<String>,
-    /// Programming languages that it is made for.
+    /// The programming languages that the prompt is for.
     pub languages: Vec<String>,
-    /// What it returns.
+    /// The result of the prompt.
     pub returns: Option<Value>,
 }
 
@@ -313,7 +313,7 @@ pub struct Settings {
 pub struct FileRead {
     /// The path from the workspace root.
     pub file: String,
-    /// The content, from which a hash of the definition is made.
+    /// The content, which the hash of the definition covers.
     pub text: Arc<str>,
 }
 

@@ -1,4 +1,4 @@
-//! Declared variables.
+//! Parameters: the declared inputs of a prompt.
 
 use hinagata_document::Place;
 pub use hinagata_value::ValueType;
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 /// How a parameter gets its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ParameterClass {
-    /// The caller or the agent gives it.
+    /// The caller or the agent must pass it.
     Required,
     /// It has a default.
     Optional,
-    /// It has a default that whoever uses the prompt is meant to change.
+    /// It has a default that users of the prompt are expected to change.
     Custom,
 }
 
 impl ParameterClass {
-    /// All of them, in the order of a definition.
+    /// All classes, in the order of a definition.
     pub const ALL: [Self; 3] = [Self::Required, Self::Optional, Self::Custom];
 
     /// The class called `name`.
@@ -36,37 +36,37 @@ impl ParameterClass {
     }
 }
 
-/// Where a value comes from when nobody gives one.
+/// The source of a value that is not passed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Origin {
-    /// From the default alone.
+    /// The default.
     #[default]
     Default,
-    /// From `system.*`.
+    /// `system.*`.
     System,
-    /// From a shared variable of the store.
+    /// An environ of the store.
     Environ,
 }
 
-/// Where values that can be proposed for a parameter come from.
+/// The source of proposed values for a parameter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Proposals {
-    /// These.
+    /// Fixed values.
     List(Vec<String>),
     /// The files of the workspace that a pattern matches.
     Files(String),
-    /// A shared variable of the store: the items of a list, or the names of a map.
+    /// An environ of the store: the items of a list, or the names of an object.
     Environ(String),
     /// A list for each value of another parameter.
     By {
         /// The other parameter.
         parameter: String,
-        /// Its values, with what can be proposed for each.
+        /// Its values, with the proposals for each.
         values: Vec<(String, Vec<String>)>,
     },
 }
 
-/// A declared variable.
+/// A declared input of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
     /// The name in the template.
@@ -75,37 +75,37 @@ pub struct Parameter {
     pub class: ParameterClass,
     /// The type.
     pub kind: ValueType,
-    /// The value when nobody gives one.
+    /// The value if none is passed.
     pub default: Option<Value>,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
-    /// Where its value comes from when nobody gives one.
+    /// The source of its value if none is passed.
     pub origin: Origin,
-    /// The name there, when it is another one.
+    /// Its name in that source, if different.
     pub from: Option<String>,
     /// Whether the value must never be shown.
     pub secret: bool,
-    /// A JSON Schema that the value has to follow.
+    /// A JSON Schema for the value.
     pub schema: Option<Value>,
-    /// Values that can be proposed to whoever fills it in.
+    /// Proposed values.
     pub proposals: Option<Proposals>,
-    /// Keys that nobody knows.
+    /// Unknown keys.
     pub unknown: Map<String, Value>,
-    /// Where it is declared.
+    /// The place of the declaration.
     pub place: Option<Place>,
-    /// The custom declaration of the same name whose default lies below this one's.
+    /// The custom declaration of the same name, whose default has a lower rank.
     pub custom: Option<Box<Self>>,
 }
 
 impl Parameter {
-    /// Whether every call has to pass it: it is required, and no system or shared variable gives it a value.
+    /// Whether every call must pass it: it is required, and neither `system` nor an environ provides a value.
     #[must_use]
     pub fn must_be_passed(&self) -> bool {
         self.class == ParameterClass::Required && self.origin == Origin::Default
     }
 
-    /// One variable that is declared as optional and as custom: the layer of optional defaults lies above that of custom
-    /// ones, and what it does not say is said by the other.
+    /// Merges an optional declaration with a custom one of the same name. The optional default has the higher rank;
+    /// fields that it lacks come from the custom declaration.
     pub(super) fn over_custom(self, custom: Self) -> Self {
         let own = self.default.is_some() || self.origin != Origin::Default;
         let merged = Self {
@@ -119,7 +119,7 @@ impl Parameter {
         };
         match own {
             true => Self { custom: Some(Box::new(custom)), ..merged },
-            // The default is that of the custom declaration, and so are its layer and place.
+            // The default comes from the custom declaration, and so do its layer and place.
             false => Self {
                 class: ParameterClass::Custom,
                 origin: custom.origin,
@@ -131,7 +131,7 @@ impl Parameter {
     }
 }
 
-/// The parameters of a prompt, in the order of their declaration; a name comes once.
+/// The parameters of a prompt in the order of their declaration, with unique names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parameters(Vec<Parameter>);
 
@@ -172,7 +172,7 @@ impl Parameters {
         names
     }
 
-    /// These, with those of `above` added: one of the same name takes the place of the older one.
+    /// These parameters, with those of `above` added; a parameter of `above` replaces one of the same name.
     #[must_use]
     pub fn overlaid_by(&self, above: &Self) -> Self {
         let mut places: std::collections::HashMap<&str, usize> =

@@ -1,4 +1,4 @@
-//! The files of a prompt directory become one definition.
+//! Reads the files of a prompt directory into one definition.
 
 use std::sync::Arc;
 
@@ -17,18 +17,18 @@ pub(crate) const LARGEST_TEMPLATE: u64 = 256 << 10;
 const LARGEST_PYTHON: u64 = 256 << 10;
 pub(crate) const LARGEST_DOCUMENT: u64 = 256 << 10;
 
-/// The files that are the body when nothing names one, the first that is there.
+/// The default names of the template file; the first that exists is used.
 pub(crate) const TEMPLATE_NAMES: [&str; 3] = ["template.md", "template.gotmpl", "template.tmpl"];
 
 /// The files of one prompt.
 pub trait PromptFiles {
-    /// The text of the file called `name`, a relative path; `None` when there is none.
+    /// The text of the file called `name`, a relative path; `None` when it is missing.
     ///
     /// # Errors
-    /// When it is no regular file, larger than `largest` bytes, no UTF-8, or cannot be read.
+    /// When it is not a regular file, is larger than `largest` bytes, is not UTF-8, or cannot be read.
     fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>>;
 
-    /// The module that stands in the place of the preset called `name`, with its path from the workspace root.
+    /// The module that overrides the preset called `name`, with its path from the workspace root.
     ///
     /// # Errors
     /// As [`PromptFiles::text`].
@@ -41,7 +41,7 @@ pub trait PromptFiles {
 /// `name` the directory's name.
 ///
 /// # Errors
-/// Code `definition`, with file, line, column and every wrong field at once.
+/// Code `definition`, with file, line, column and all invalid fields at once.
 pub fn read_definition(
     id: &PromptId,
     name: &str,
@@ -63,8 +63,8 @@ fn read_with(
         .map_err(|error| error.with_default("prompt_id", id.as_str()).with_default("source", source))
 }
 
-/// Reads a prompt once more, from the texts that it was read from and with what running its `prompt.py` told.
-/// `other` reads files that nothing named before.
+/// Reads a prompt again from the same texts, with the values that its `prompt.py` has after it was run. `other` reads
+/// files that were not read before.
 pub fn read_again(
     before: &Definition,
     name: &str,
@@ -75,7 +75,7 @@ pub fn read_again(
     read_with(&before.id, name, &before.source, &files, Some(computed))
 }
 
-/// Files as they were read before: what was run and what is declared have to be of one piece.
+/// Files as they were read before: the declarations must match the code that was run.
 struct PreviousFiles<'a> {
     before: &'a Definition,
     other: &'a dyn PromptFiles,
@@ -94,7 +94,7 @@ impl PromptFiles for PreviousFiles<'_> {
 /// Reads a prompt from a document, such as one of `contributes.prompts` of an extension.
 ///
 /// # Errors
-/// Code `definition`, with every wrong field at once.
+/// Code `definition`, with all invalid fields at once.
 pub fn definition_from_json(
     id: &PromptId,
     source: &str,
@@ -247,7 +247,7 @@ impl Reader<'_> {
         Ok(self.definition(draft, body, hooks))
     }
 
-    /// The body that stands in a file of its own, or with a parent.
+    /// The body in a file of its own, or of a parent.
     fn body_of_file(&mut self, draft: &mut Draft, hooks: &Hooks) -> Result<Body> {
         let extends = draft.extends.as_ref().is_some_and(Option::is_some);
         if let Some(Some((name, place))) = draft.template.clone() {
@@ -280,7 +280,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A module file: what it says about the prompt lies below what the other files say.
+    /// The body in a module file. Its declarations have a lower rank than those of the other files.
     fn module(&mut self, draft: &mut Draft) -> Result<Option<Body>> {
         let mut found: Option<(&str, Arc<str>)> = None;
         for name in module::MODULE_NAMES {
@@ -297,14 +297,14 @@ impl Reader<'_> {
         let (below, body) = module::read_module(name, &shown, self)?;
         *draft = below.overlaid_by(std::mem::take(draft));
         draft.parameters = body.context.overlaid_by(&draft.parameters);
-        // What a parent declares is only known where prompts are put together.
+        // The declarations of a parent are known only after inheritance is resolved.
         if draft.extends.as_ref().is_none_or(Option::is_none) {
             body.check_paths(&module::KnownNames { parameters: &draft.parameters, others: Vec::new() })?;
         }
         Ok(Some(Body::Module(Arc::new(body))))
     }
 
-    /// A template file: its front matter lies below what the other files say.
+    /// The body in a template file. Its front matter has a lower rank than the other files.
     fn template(&mut self, draft: &mut Draft, name: &str, text: &str) -> Result<Body> {
         let file = self.path(name);
         let split = front_matter::split_front_matter(&file, text)?;

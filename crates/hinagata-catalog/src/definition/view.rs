@@ -1,4 +1,4 @@
-//! A definition as data, the same for every door that shows one.
+//! A definition as JSON, the same for every door.
 
 use hinagata_document::Error;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use super::{
 use crate::tool_document::OnError;
 
 impl Inherited {
-    /// What the prompt declares and inherits, as data; `limits` are those that hold for it.
+    /// The declared and inherited definition as JSON; `limits` are its effective limits.
     ///
     /// The default of a secret parameter is left out.
     #[must_use]
@@ -57,7 +57,7 @@ impl Inherited {
     }
 }
 
-/// What is hardly meant as it is written.
+/// A warning as JSON.
 fn warning(error: &Error) -> Value {
     let place = error.place();
     json!({
@@ -104,7 +104,7 @@ fn body(body: &Body) -> Value {
 }
 
 impl Message {
-    /// The role for people and machines; `template` where data says it.
+    /// The name of the role; `template` if it comes from data.
     #[must_use]
     pub fn role_name(&self) -> &'static str {
         match self.role {
@@ -119,7 +119,7 @@ impl Message {
 }
 
 impl Hook {
-    /// How it is written, for people and machines.
+    /// The name of the form.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! What the user said about packs.
+//! The approvals of packs.
 
 use std::{collections::HashMap, fmt, path::Path};
 
@@ -8,13 +8,13 @@ use serde::Serialize;
 use super::{record::PackState, seal::Seal};
 use crate::PackId;
 
-/// What the user said about a pack, and whether it still holds.
+/// The state of the approval of a pack.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Approval {
     /// It may be used.
     Approved,
-    /// Nobody said anything.
+    /// The user has not decided.
     #[default]
     Pending,
     /// It was approved and has changed since.
@@ -42,10 +42,10 @@ impl fmt::Display for Approval {
     }
 }
 
-/// What the user said about the packs of a workspace. A pack that nobody said anything about is pending.
+/// The approvals of the packs of a workspace. A pack without a decision is pending.
 ///
-/// [`Approvals::load`] takes what the user's state directory remembers, with a hash for every file. A host that
-/// decides for itself sets states by name; what is read is then not compared with anything.
+/// [`Approvals::load`] reads the user's state directory, with a hash for every file. A host that decides for itself
+/// sets states by name; files are then not compared with hashes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Approvals {
     set_by_host: HashMap<String, Approval>,
@@ -53,18 +53,18 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// What `state` remembers about the packs of the workspace at `root`. Nothing is read before a pack is used.
+    /// The decisions in `state` about the packs of the workspace at `root`, read when a pack is first used.
     #[must_use]
     pub fn load(state: &StateDir, root: &Path) -> Self {
         Self { set_by_host: HashMap::new(), recorded: Some(state.workspace(root)) }
     }
 
-    /// Sets the state of `pack`, whatever is recorded.
+    /// Sets the state of `pack`, which overrides a recorded decision.
     pub fn set(&mut self, pack: impl Into<String>, state: Approval) {
         self.set_by_host.insert(pack.into(), state);
     }
 
-    /// What guards the pack in one snapshot.
+    /// The seal of the pack in one snapshot.
     pub(crate) fn seal(&self, pack: &PackId) -> Seal {
         match (self.set_by_host.get(pack.as_str()), &self.recorded) {
             (Some(set_by_host), _) => Seal::from_host(pack, *set_by_host),

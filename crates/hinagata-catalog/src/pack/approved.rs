@@ -1,10 +1,10 @@
-//! The copy of a pack as it was approved: what is read of the pack comes from here.
+//! The approved copy of a pack: all reads of the pack come from it.
 //!
-//! The copy is the user's own: it lies in the state directory, and whoever writes the directory of the pack cannot
-//! reach it. It is not believed either. A file that the engine reads is hashed as it is read. Before Python is shown
-//! the copy, all of it is looked at: each file was hashed by this process in the state that it has now, and nothing
-//! else is there, no bytecode and no link. What this does not stop is somebody who writes the state directory in the
-//! moment between that look and Python's own reading; who can do that can write approvals as well.
+//! The copy is in the user's state directory, out of reach for a writer of the pack's directory. It is not trusted
+//! either: every file is hashed when the engine reads it. Before Python sees the copy, all of it is checked: this
+//! process has hashed each file in its current state, and there is nothing else, no bytecode and no link. This does
+//! not stop somebody who writes the state directory between that check and the read by Python; but whoever can do
+//! that can write approvals as well.
 
 use std::{
     collections::BTreeMap,
@@ -27,7 +27,7 @@ pub(super) struct ApprovedCopy {
     pack: PackId,
     record: Arc<Record>,
     directory: Directory,
-    /// States in which files had the approved content.
+    /// Stamps of files that had the approved content.
     known: Mutex<BTreeMap<String, Stamp>>,
 }
 
@@ -39,10 +39,10 @@ impl ApprovedCopy {
         Ok(Self { pack, record, directory, known: Mutex::default() })
     }
 
-    /// The bytes of the approved file at `path`, compared with their hash, and the state of the file.
+    /// The bytes of the approved file at `path`, checked against their hash, and the stamp of the file.
     pub(super) fn read(&self, path: &str, approved: &Digest, largest: u64) -> Result<(Vec<u8>, Stamp)> {
         let read = self.directory.read_with_stamp(path, largest).map_err(|error| match error.reason() {
-            // It was approved as large as it is.
+            // The approved file itself is larger than the caller allows.
             Some(Reason::Size) => error,
             _ => self.unreadable_error(path).with_source(error),
         });
@@ -54,7 +54,7 @@ impl ApprovedCopy {
         self.directory.stamp(path)
     }
 
-    /// The directory of the copy, after a look at all of it.
+    /// The directory of the copy, after a check of all files.
     pub(super) fn checked_directory(&self) -> Result<&Path> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let (changes, stamps) = compare(&self.directory, &self.record, &known, Walk::Everything);

@@ -1,4 +1,4 @@
-//! What is different from what was approved.
+//! Differences between a pack and its approval.
 
 use std::collections::BTreeMap;
 
@@ -10,38 +10,38 @@ use super::{
     record::Record,
 };
 
-/// What is different from what was approved, by path from the pack, each list in order.
+/// The differences between a pack and its approval, as sorted lists of paths from the pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// Files that were not there.
+    /// New files.
     pub added: Vec<String>,
-    /// Files that are gone.
+    /// Missing files.
     pub removed: Vec<String>,
-    /// Files with another content.
+    /// Files with different content.
     pub changed: Vec<String>,
-    /// What no pack can hold: links, devices and the like.
+    /// Entries that a pack cannot contain, such as links and devices.
     pub refused: Vec<Refused>,
 }
 
 impl Changes {
-    /// Whether nothing is different.
+    /// Whether there are no differences.
     pub(crate) fn is_empty(&self) -> bool {
         let Self { added, removed, changed, refused } = self;
         added.is_empty() && removed.is_empty() && changed.is_empty() && refused.is_empty()
     }
 }
 
-/// Which files of a directory are looked at.
+/// Which files of a directory are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Walk {
-    /// Those that are part of a pack.
+    /// The files of the pack.
     Pack,
-    /// All of them: in a copy of ours nothing is left out.
+    /// All files, for an approved copy.
     Everything,
 }
 
 /// Compares the files beneath `directory` with `record`. A file whose stamp is in `known` was compared before; others
-/// are hashed. Also gives the stamps of all files that are as they were approved.
+/// are hashed. Also returns the stamps of all files with the approved content.
 pub(super) fn compare(
     directory: &Directory,
     record: &Record,
@@ -70,7 +70,7 @@ pub(super) fn compare(
     (changes, same)
 }
 
-/// The state of a file before it was read, when it has the approved content.
+/// The stamp of a file from before it was read, if it has the approved content.
 fn approved_stamp(directory: &Directory, path: &str, approved: &Digest) -> Option<Stamp> {
     let (bytes, stamp) = directory.read_with_stamp(path, PackLimits::DEFAULT.file).ok()??;
     (Digest::sha256(&bytes) == *approved).then_some(stamp)

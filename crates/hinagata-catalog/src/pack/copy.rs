@@ -1,4 +1,4 @@
-//! Copies of packs as they were approved, and what all files of a pack are together.
+//! Copies of approved packs, and the digest of all files of a pack.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ use super::{
 };
 use crate::PackId;
 
-/// A copy of a pack, and what was copied.
+/// A new copy of a pack.
 pub(super) struct PackCopy {
     pub(super) files: BTreeMap<String, Digest>,
     pub(super) content: Digest,
@@ -28,10 +28,10 @@ pub(super) struct PackCopy {
 }
 
 impl PackCopy {
-    /// Copies `directory` to `place`. What is hashed is what is copied.
+    /// Copies `directory` to `place`. The hashes are those of the copied bytes.
     pub(super) fn create(place: &Path, directory: &Directory, pack: &PackId) -> Result<Self> {
         let write_error = |error: io::Error| io_error("written", place, error);
-        // What a killed process left is not part of this copy.
+        // Remove what a killed process left.
         match fs::remove_dir_all(place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write_error(error)),
             _ => {}
@@ -62,7 +62,7 @@ fn read_manifest(pack: &PackId, bytes: &[u8]) -> Result<Manifest> {
     Manifest::parse(&file, text)
 }
 
-/// Every file of the pack with its bytes, one after the other.
+/// Every file of the pack with its bytes, read one by one.
 fn read_all(directory: &Directory, pack: &PackId) -> Result<impl Iterator<Item = Result<(String, Vec<u8>)>>> {
     let walked = walk_pack(directory.path(), &PackLimits::DEFAULT);
     if let Some(refused) = walked.refused.first() {
@@ -76,7 +76,7 @@ fn read_all(directory: &Directory, pack: &PackId) -> Result<impl Iterator<Item =
     }))
 }
 
-/// The error for something that no pack can hold.
+/// The error for an entry that a pack cannot contain.
 pub fn refusal_error(pack: &PackId, refused: &Refused) -> Error {
     let path = &refused.path;
     let limits = PackLimits::DEFAULT;
@@ -109,7 +109,7 @@ pub fn refusal_error(pack: &PackId, refused: &Refused) -> Error {
         .with_hint(hint)
 }
 
-/// The SHA-256 of all files that were found in `directory` together; `None` when they cannot be approved.
+/// The SHA-256 over all files in `directory`; `None` when they cannot be approved.
 pub fn content_digest(directory: &Directory, walked: &Walked) -> Option<Digest> {
     let digest = |path: &String| {
         let (bytes, _) = directory.read_with_stamp(path, PackLimits::DEFAULT.file).ok()??;
@@ -119,7 +119,7 @@ pub fn content_digest(directory: &Directory, walked: &Walked) -> Option<Digest> 
     files.filter(|_| walked.refused.is_empty()).map(|files| content(&files))
 }
 
-/// The SHA-256 of all files together: of the lines `SHA-256 path` in the order of paths.
+/// The SHA-256 over all files: of the lines `SHA-256 path` in the order of paths.
 fn content(files: &BTreeMap<String, Digest>) -> Digest {
     let mut digester = Sha256Digester::default();
     for (path, digest) in files {
@@ -137,7 +137,7 @@ fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Keeps programs from writing into a copy by mistake.
+/// Makes a file of a copy read-only, against accidental writes.
 #[cfg(unix)]
 fn protect(file: &fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
@@ -149,7 +149,7 @@ fn protect(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 
-/// Puts the copy `new` at `place`, whose name tells its content. One that is there already stays if it `is_intact`.
+/// Moves the copy `new` to `place`, whose name contains the digest. An existing copy stays if it `is_intact`.
 pub(super) fn put_copy(new: &Path, place: &Path, is_intact: impl FnOnce() -> bool) -> io::Result<()> {
     if place.is_dir() && is_intact() {
         return fs::remove_dir_all(new);

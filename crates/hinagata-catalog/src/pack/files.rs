@@ -6,12 +6,12 @@ use hinagata_document::Reason;
 use hinagata_workspace::Stamp;
 use serde::Serialize;
 
-/// How much a pack may hold. Everything of it is hashed, copied and looked at, so everything is bounded.
+/// Limits on the size of a pack. All of it is hashed and copied, so all of it is bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PackLimits {
     /// Files and directories.
     pub entries: usize,
-    /// Directories inside each other.
+    /// Nested directories.
     pub depth: usize,
     /// Bytes of one file.
     pub file: u64,
@@ -22,7 +22,7 @@ pub struct PackLimits {
 }
 
 impl PackLimits {
-    /// The limits of every pack, unless somebody sets others.
+    /// The default limits.
     pub const DEFAULT: Self =
         Self { entries: 10_000, depth: 16, file: 16 << 20, total: 128 << 20, archive: 64 << 20 };
 }
@@ -33,27 +33,27 @@ impl Default for PackLimits {
     }
 }
 
-/// A directory whose files are not part of a pack: Python makes it by itself, and nothing in it is ever used.
+/// A directory whose files are not part of a pack: Python creates it, and its content is never used.
 pub const PYTHON_CACHE: &str = "__pycache__";
 
-/// What names of Python's bytecode end with. Nobody can read it before approving it, so no pack can hold it.
+/// The extensions of Python bytecode. A user cannot review it, so a pack cannot contain it.
 const BYTECODE: [&str; 2] = [".pyc", ".pyo"];
 
-/// Something in a pack that no pack can hold.
+/// An entry that a pack cannot contain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refused {
-    /// Where it is, as a path from the pack.
+    /// Its path from the pack.
     pub path: String,
-    /// What it is: `link`, `special`, `name`, `bytecode`, `count`, `depth`, `size` or `unreadable`.
+    /// The reason: `link`, `special`, `name`, `bytecode`, `count`, `depth`, `size` or `unreadable`.
     pub reason: Reason,
 }
 
-/// Everything in a pack directory.
+/// The entries of a pack directory.
 #[derive(Debug, Default)]
 pub struct Walked {
     /// Regular files by path from the pack.
     pub files: BTreeMap<String, Stamp>,
-    /// What no pack can hold, in order.
+    /// Entries that a pack cannot contain, in order.
     pub refused: Vec<Refused>,
     entries: usize,
     bytes: u64,
@@ -64,14 +64,14 @@ pub fn walk_pack(directory: &Path, limits: &PackLimits) -> Walked {
     walk_without(directory, limits, |name| name == PYTHON_CACHE)
 }
 
-/// Lists all files beneath `directory`, also those that are no part of a pack.
+/// Lists all files beneath `directory`, including those that are not part of a pack.
 pub(super) fn walk_everything(directory: &Path, limits: &PackLimits) -> Walked {
     walk_without(directory, limits, |_| false)
 }
 
 fn walk_without(directory: &Path, limits: &PackLimits, is_left_out: impl Fn(&str) -> bool) -> Walked {
     let mut walked = Walked::default();
-    // A list of what is left to do instead of recursion: depth comes from strangers.
+    // A work list instead of recursion, because the depth is untrusted.
     let mut left = vec![(String::new(), 0)];
     while let Some((path, depth)) = left.pop() {
         let listed = list(&directory.join(&path)).unwrap_or_else(|_| {
@@ -111,7 +111,7 @@ impl Walked {
     }
 
     fn file(&mut self, directory: &Path, path: String, limits: &PackLimits) {
-        // What became a link or a pipe since it was listed is none of the files.
+        // An entry may have become a link or a pipe since it was listed.
         let metadata = fs::symlink_metadata(directory.join(&path)).ok().filter(fs::Metadata::is_file);
         let Some(metadata) = metadata else { return self.refuse(&path, Reason::Unreadable) };
         self.bytes = self.bytes.saturating_add(metadata.len());
@@ -134,7 +134,7 @@ enum Kind {
     Refused(Reason),
 }
 
-/// The names in a directory, `None` for one that is no text, and what they are.
+/// The names in a directory with their kinds; `None` for a name that is not plain text.
 fn list(directory: &Path) -> io::Result<Vec<(Option<String>, Kind)>> {
     let entry = |entry: io::Result<fs::DirEntry>| {
         let entry = entry?;

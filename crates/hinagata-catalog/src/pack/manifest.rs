@@ -1,4 +1,4 @@
-//! `pack.json`: what a pack says about itself.
+//! `pack.json`: the manifest of a pack.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use serde_json::{Map, Value};
 /// Largest `pack.json`, in bytes.
 pub const LARGEST_MANIFEST: u64 = 1 << 20;
 
-/// What a pack mainly brings.
+/// The main content of a pack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PackKind {
-    /// Characters and rules of agents.
+    /// System prompts of agents.
     System,
-    /// Prompts for inner work: compression, memory, planning.
+    /// Prompts for internal work such as compression, memory and planning.
     Utility,
-    /// Parts that other prompts include.
+    /// Partials that other prompts include.
     Partial,
     /// Whole agents.
     Agent,
@@ -37,32 +37,32 @@ impl PackKind {
     }
 }
 
-/// What `pack.json` says.
+/// The content of a `pack.json`.
 #[derive(Clone, Debug, Default)]
 pub struct Manifest {
-    /// The id that it gives itself; the directory's name is the identity.
+    /// The `pack_id` in the file; the id of the pack is the name of its directory.
     pub label: Option<String>,
-    /// A name for people.
+    /// A display name.
     pub name: Option<String>,
     /// The version, `0.0.0` unless given.
     pub version: String,
-    /// The kind, when it says so.
+    /// The kind, if declared.
     pub kind: Option<PackKind>,
-    /// What it is.
+    /// The description.
     pub description: Option<String>,
     /// The prompts that it lists.
     pub prompts: Vec<String>,
-    /// Python that provides variables.
+    /// Its variable providers.
     pub providers: Vec<VariableProvider>,
-    /// What it proposes to replace.
+    /// The replacements that it proposes.
     pub replaces: Replaces,
-    /// Keys that nobody knows.
+    /// Unknown keys.
     pub extra: Map<String, Value>,
-    /// What is hardly meant as it is written.
+    /// Warnings about likely mistakes, such as misspelled keys.
     pub warnings: Vec<Error>,
 }
 
-/// What a pack can say.
+/// The known keys.
 const KEYS: [&str; 9] = [
     "pack_id",
     "name",
@@ -75,7 +75,7 @@ const KEYS: [&str; 9] = [
     "replaces",
 ];
 
-/// What a pack can propose to replace.
+/// The kinds of replacements that a pack can propose.
 const REPLACEABLE: [&str; 3] = ["prompts", "tools", "flows"];
 
 /// Python of a pack that provides variables.
@@ -85,20 +85,20 @@ pub struct VariableProvider {
     pub file: String,
     /// The name of its variables in templates.
     pub namespace: String,
-    /// What it provides.
+    /// The description.
     pub description: Option<String>,
-    /// What it declares to use or not to use; [`VariableProvider::permissions`] tells what follows.
+    /// The declared permissions; [`VariableProvider::permissions`] returns the effective ones.
     pub permissions: BTreeMap<String, bool>,
-    /// Keys that nobody knows.
+    /// Unknown keys.
     pub extra: Map<String, Value>,
 }
 
 impl VariableProvider {
-    /// What providers may use unless `pack.json` says otherwise: the usual one asks a program about the workspace.
+    /// The default permissions of providers: a typical one runs a program to inspect the workspace.
     const USUAL: [&'static str; 2] = ["read_file", "subprocess"];
 
-    /// What it may use: the usual, without what it declares not to use, and with what else it declares. Everybody who shows
-    /// or grants permissions of a provider asks here.
+    /// The effective permissions: the defaults, minus those declared as false, plus those declared as true. All code
+    /// that shows or grants permissions of a provider uses this function.
     #[must_use]
     pub fn permissions(&self) -> Vec<&str> {
         let usual = Self::USUAL.into_iter().filter(|name| self.permissions.get(*name) != Some(&false));
@@ -107,10 +107,10 @@ impl VariableProvider {
     }
 }
 
-/// Proposals of a pack: what of others it would take the place of. Without a resolution they do nothing.
+/// The replacements that a pack proposes. Without a resolution they have no effect.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replaces {
-    /// Prompts: the replaced one and the pack's own.
+    /// Prompts: the replaced id and the id in the pack.
     pub prompts: BTreeMap<String, String>,
     /// Tools.
     pub tools: BTreeMap<String, String>,
@@ -122,7 +122,7 @@ impl Manifest {
     /// Reads `text`, the content of `file`.
     ///
     /// # Errors
-    /// Code `definition`, with every wrong field at once.
+    /// Code `definition`, with all invalid fields at once.
     pub fn parse(file: &str, text: &str) -> Result<Self> {
         let node = json::parse(file, text)?;
         let mut fields = Fields::new(file, text);
@@ -152,7 +152,7 @@ impl Manifest {
                 self.kind =
                     fields.one_of(key, node, &["system", "utility", "partial", "agent"], PackKind::from_name);
             }
-            // The type `prompt_pack` says nothing about the kind; some packs say the kind there.
+            // The type is usually `prompt_pack`, but some packs declare their kind there.
             "type" => {
                 self.kind = self.kind.or(node.as_str().and_then(PackKind::from_name));
                 self.extra.insert(key.to_owned(), node.to_value());
@@ -212,7 +212,7 @@ fn provider(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<Variab
     let others = others.inspect(|(key, value)| {
         let warnings_before = fields.warning_count();
         fields.warn_of_typo(&path, value, key, &["file", "namespace", "description", "permissions"]);
-        // Permissions may deny what a provider has otherwise.
+        // A misspelled `permissions` could deny default permissions, so it is an error.
         if !hinagata_value::close_names(key, ["permissions"]).is_empty() {
             fields.refuse_warnings(warnings_before);
         }

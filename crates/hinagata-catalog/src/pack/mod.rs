@@ -1,8 +1,8 @@
-//! Packs: directories with a `pack.json`, which bring prompts and more once the user approved them.
+//! Packs: directories with a `pack.json` that provide prompts and more after the user approved them.
 //!
-//! An approval is a SHA-256 for every file of the pack, and a copy of the pack as it was. What is used of an approved pack
-//! comes from the copy and is compared with the hashes as it is read ([`Seal`]), so that nothing is used that the user
-//! did not approve, whatever happens to the directory of the pack.
+//! An approval is a SHA-256 for every file of the pack, and a copy of the pack. Every file of an approved pack is read
+//! from the copy and checked against its hash ([`Seal`]), so that only approved content is used, whatever happens to
+//! the directory of the pack.
 //!
 //! The reasons are in `docs/design/sealed-packs.md`.
 

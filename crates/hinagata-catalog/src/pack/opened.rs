@@ -25,12 +25,12 @@ pub struct Pack {
 }
 
 impl Pack {
-    /// Its directory, as it is now.
+    /// Its directory in its current state.
     pub fn directory(&self) -> &Directory {
         &self.directory
     }
 
-    /// What guards it.
+    /// Its seal.
     pub fn seal(&self) -> &Arc<Seal> {
         &self.seal
     }
@@ -49,23 +49,23 @@ impl Pack {
         format!("{PACKS}/{}", self.id)
     }
 
-    /// What the user said about it, and whether it still holds.
+    /// The state of its approval.
     pub fn approval(&self) -> Approval {
         self.seal.approval(&self.directory)
     }
 
-    /// The text of a file, a path from the pack, compared with what was approved; `None` when there is none.
+    /// The text of a file by its path from the pack, checked against its approved hash; `None` when it is missing.
     pub(crate) fn read(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
         let found = self.seal.read(&self.directory, "", name, largest)?;
         found.map(|(bytes, _)| decode_text(name, bytes)).transpose()
     }
 
-    /// Whether there is a file, a path from the pack.
+    /// Whether the file with this path from the pack exists.
     pub(crate) fn has_file(&self, name: &str) -> bool {
         self.seal.stamp(&self.directory, "", name).is_some()
     }
 
-    /// Whether it has anything in the directory called `name`.
+    /// Whether it has files in the directory called `name`.
     pub(crate) fn has_directory(&self, name: &str) -> bool {
         self.seal.has_directory(&self.directory, name)
     }
@@ -79,7 +79,7 @@ impl Pack {
         Ok(directory.list()?.into_iter().map(|listed| listed.name).collect())
     }
 
-    /// What its `pack.json` says, read once.
+    /// Its manifest, read once.
     pub(crate) fn manifest(&self) -> Result<Arc<Manifest>> {
         let read = || {
             let file = format!("{}/pack.json", self.path());
@@ -97,13 +97,13 @@ impl Pack {
             .map_err(|error| error.with_default("pack_id", self.id.as_str()))
     }
 
-    /// Why nothing of it can be used although it is approved and unchanged: its approved copy cannot be read.
+    /// The error of an approved and unchanged pack whose approved copy cannot be read.
     pub(crate) fn broken_copy(&self) -> Option<Error> {
         let error = self.manifest().err().filter(|error| error.code() == Code::Approval)?;
         (self.approval() == Approval::Approved).then_some(error)
     }
 
-    /// Why nothing of it is used although it may be approved: what was decided about it cannot be read.
+    /// The error of a pack whose decisions cannot be read, so that it is not used.
     pub(crate) fn decision_error(&self) -> Option<Error> {
         let pack = &self.id;
         let error = self.seal.decision_error()?.with("pack_id", pack.as_str());
@@ -112,7 +112,7 @@ impl Pack {
         }))
     }
 
-    /// What the user has to do or to know about it.
+    /// Its diagnostics.
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.unused_diagnostic().into_iter().collect();
         all.extend(self.problems());
@@ -123,14 +123,14 @@ impl Pack {
         all
     }
 
-    /// What of it, or of what was decided about it, cannot be read.
+    /// Diagnostics of unreadable files of the pack and of the decisions about it.
     pub(crate) fn problems(&self) -> Vec<Diagnostic> {
         let manifest = self.manifest().err().filter(|error| error.code() != Code::Approval);
         let errors = self.seal.problem().into_iter().chain(manifest);
         errors.map(|error| Diagnostic::error(self.path(), error)).collect()
     }
 
-    /// Why nothing of it is used.
+    /// The warning that it is not used, with the reason.
     fn unused_diagnostic(&self) -> Option<Diagnostic> {
         let (pack, state) = (&self.id, self.approval());
         let (reason, message, hint) = match state {
@@ -160,7 +160,7 @@ impl Pack {
         Some(Diagnostic::warning(self.path(), error))
     }
 
-    /// A finding when it gives itself another name than its directory has.
+    /// The warning that its `pack_id` differs from the name of its directory.
     pub fn label_mismatch(&self, manifest: &Manifest) -> Option<Diagnostic> {
         let label = manifest.label.as_deref().filter(|label| *label != self.id.as_str())?;
         let error = Error::definition(
@@ -173,7 +173,7 @@ impl Pack {
 }
 
 impl PackKind {
-    /// The kind of a pack that does not say it, by what it holds.
+    /// The kind of a pack that declares none, by its content.
     pub fn from_contents(has_agents: bool, prompts: Option<&Index>) -> Self {
         let is_system =
             |entry: &Arc<Entry>| entry.definition().is_ok_and(|found| found.metadata.kind == "system");
@@ -187,7 +187,7 @@ impl PackKind {
     }
 }
 
-/// Opens every pack directory of `workspace`; what cannot be opened is `found`.
+/// Opens every pack directory of `workspace`; diagnostics are added to `found`.
 pub(crate) fn open_packs(
     workspace: Option<&Directory>,
     approvals: &Approvals,

@@ -1,16 +1,16 @@
-//! What the user's state directory remembers about one pack of one workspace.
+//! The user's decisions about one pack of one workspace, in the state directory.
 //!
 //! ```text
 //! packs/<SHA-256 of its name>/approval.json      a SHA-256 for every file
-//!                             stamps.json        states of files that were compared with it
-//!                             decisions.json     a rejection; replacements that were declined
-//! copies/<SHA-256 of its name>-<SHA-256>/        the files as they were approved
+//!                             stamps.json        stamps of files that were compared with it
+//!                             decisions.json     a rejection; declined replacements
+//! copies/<SHA-256 of its name>-<SHA-256>/        the approved files
 //! ```
 //!
-//! Copies are apart from the rest because Python sees its own, and nothing else of all this.
+//! Copies are separate because Python sees the copy of its pack and nothing else of the state.
 //!
-//! `approval.json` is written once and never changed, so that nothing but the user's word makes an approval. A rejection
-//! beats it: a crash between two files leaves a pack out rather than in.
+//! `approval.json` is written once and never changed, so that only the user's decision creates an approval. A rejection
+//! takes precedence: after a crash between two writes the pack is unused rather than used.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,41 +40,41 @@ const LOCK: &str = ".lock";
 const NEW_COPY: &str = ".copy.new";
 const COPIES: &str = "copies";
 
-/// Largest of these files, in bytes: a line for every file that a pack can have.
+/// Largest of these files, in bytes: one line for every file of a pack.
 const LARGEST: u64 = 64 << 20;
 
-/// A file that changed less than this before it was read could change again without another time of change: clocks of
-/// file systems have steps.
+/// Stamps of files that changed more recently are not stored: file systems have coarse clocks, so such a file could
+/// change again with the same modification time.
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// An approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Record {
-    /// The workspace, for people.
+    /// The workspace, for information.
     workspace: String,
     pack_id: String,
     /// The version that was approved.
     pub version: String,
     /// When it was approved, in UTC.
     pub approved_at: String,
-    /// The SHA-256 of all files together.
+    /// The SHA-256 over all files.
     pub(crate) content: Digest,
     /// The SHA-256 of every file by its path from the pack.
     pub files: BTreeMap<String, Digest>,
 }
 
-/// States of files that had the approved content.
+/// Stamps of files that had the approved content.
 #[derive(Debug, Serialize, Deserialize)]
 struct Stamps {
-    /// The approval that they belong to.
+    /// The content of the approval that they belong to.
     content: Digest,
     files: BTreeMap<String, Stamp>,
 }
 
-/// What the user said about a pack besides approving it.
+/// The user's decisions about a pack besides its approval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decisions {
-    /// The workspace, for people.
+    /// The workspace, for information.
     #[serde(default)]
     workspace: String,
     #[serde(default)]
@@ -93,7 +93,7 @@ pub(crate) struct Rejection {
     pub(crate) rejected_at: String,
 }
 
-/// The place of what is remembered about a pack.
+/// The stored decisions about a pack.
 #[derive(Clone, Debug)]
 pub struct PackState {
     workspace: WorkspaceState,
@@ -102,7 +102,7 @@ pub struct PackState {
 }
 
 impl PackState {
-    /// What is remembered of `pack` in a workspace.
+    /// The stored decisions about `pack` in a workspace.
     pub fn new(workspace: &WorkspaceState, pack: &PackId) -> Self {
         let directory = workspace.directory.join("packs").join(state::hash_key(pack.as_str().as_bytes()));
         Self { workspace: workspace.clone(), pack: pack.clone(), directory }
@@ -112,20 +112,20 @@ impl PackState {
         &self.pack
     }
 
-    /// The state of the file with the approval; `None` when there is no approval.
+    /// The stamp of the approval's file; `None` without an approval.
     pub(super) fn approval_stamp(&self) -> Option<Stamp> {
         let path = self.directory.join(APPROVAL);
-        // A link that leads nowhere is there, and cannot be read.
+        // A dangling link exists but cannot be read.
         let metadata = fs::metadata(&path).or_else(|_| fs::symlink_metadata(&path));
         metadata.ok().map(|metadata| Stamp::from_metadata(&metadata))
     }
 
-    /// The approval, if there is one.
+    /// The approval, if any.
     pub fn record(&self) -> Result<Option<Record>> {
         state::read_json(&self.directory.join(APPROVAL), LARGEST)
     }
 
-    /// What the user decided beside the approval.
+    /// The user's decisions besides the approval.
     ///
     /// # Errors
     /// Code `store` when it cannot be read.
@@ -133,14 +133,14 @@ impl PackState {
         Ok(state::read_json(&self.directory.join(DECISIONS), LARGEST)?.unwrap_or_default())
     }
 
-    /// States of files that had the content of `record` when they were looked at.
+    /// Stamps of files that had the content of `record` when they were compared.
     pub(super) fn stamps(&self, record: &Record) -> BTreeMap<String, Stamp> {
-        // They only save work: whatever is wrong with them, the files are hashed instead.
+        // Stamps are an optimization: on any error the files are hashed instead.
         let read = state::read_json::<Stamps>(&self.directory.join(STAMPS_FILE), LARGEST).ok().flatten();
         read.filter(|stamps| stamps.content == record.content).map(|stamps| stamps.files).unwrap_or_default()
     }
 
-    /// Remembers states of files, if nobody is writing and there is anything new. Nothing depends on it.
+    /// Stores stamps of files if they changed and no other process is writing. They are an optimization only.
     pub(super) fn keep_stamps(
         &self,
         record: &Record,
@@ -163,7 +163,7 @@ impl PackState {
         Writer::lock(&self.directory, LOCK, Readers::Owner)
     }
 
-    /// Approves the pack as it is in `directory` now; with `expected`, only if that is its content.
+    /// Approves the current content of `directory`; with `expected`, only if it has that digest.
     pub fn approve(
         &self,
         directory: &Directory,
@@ -199,7 +199,7 @@ impl PackState {
         Ok(record)
     }
 
-    /// Remembers that the pack may not be used.
+    /// Rejects the pack.
     pub fn reject(&self, version: &str, now: SystemTime) -> Result<()> {
         let writer = self.lock()?;
         let rejected = Some(Rejection { version: version.to_owned(), rejected_at: format_utc(now) });
@@ -207,7 +207,7 @@ impl PackState {
         self.forget_approval(&writer)
     }
 
-    /// Takes a rejection back: what was rejected is not there any more.
+    /// Removes a rejection, because the rejected pack no longer exists.
     pub fn clear_rejection(&self) -> Result<()> {
         if self.decisions()?.rejected.is_none() {
             return Ok(());
@@ -215,7 +215,7 @@ impl PackState {
         self.change_decisions(&self.lock()?, |decisions| decisions.rejected = None)
     }
 
-    /// Remembers whether replacing `prompt` by this version of the pack was declined.
+    /// Records whether the user declined to replace `prompt` with this version of the pack.
     pub fn set_declined(&self, version: &str, prompt: &str, declined: bool) -> Result<()> {
         self.change_decisions(&self.lock()?, |decisions| {
             let prompts = decisions.declined.entry(version.to_owned()).or_default();
@@ -227,9 +227,9 @@ impl PackState {
         })
     }
 
-    /// Forgets everything about the pack.
+    /// Removes all decisions about the pack.
     pub fn forget(&self) -> Result<()> {
-        // What was never decided about leaves no directory behind.
+        // Without decisions there is no directory; locking would create one.
         if !self.directory.exists() {
             return Ok(());
         }
@@ -261,7 +261,7 @@ impl PackState {
         self.workspace.directory.join(COPIES)
     }
 
-    /// How the names of its copies start.
+    /// The prefix of the names of its copies.
     fn copy_prefix(&self) -> String {
         format!("{}-", state::hash_key(self.pack.as_str().as_bytes()))
     }
@@ -270,12 +270,12 @@ impl PackState {
         self.copies().join(format!("{}{}", self.copy_prefix(), record.content))
     }
 
-    /// The files as they were approved; `None` when they are gone.
+    /// The approved copy; `None` when it is missing.
     pub fn copy(&self, record: &Record) -> Option<Directory> {
         Directory::open(&self.copy_of(record)).ok().flatten()
     }
 
-    /// Removes copies that no approval needs. What cannot be removed is tried again at the next approval.
+    /// Removes copies that no approval needs. The next approval retries on failure.
     fn remove_copies(&self, but: Option<&Path>) {
         let prefix = self.copy_prefix();
         for entry in fs::read_dir(self.copies()).into_iter().flatten().flatten() {
@@ -288,7 +288,7 @@ impl PackState {
     }
 }
 
-/// Whether a copy holds exactly the files of `record`.
+/// Whether a copy contains exactly the files of `record`.
 fn is_copy(copy: &Directory, record: &Record) -> bool {
     compare(copy, record, &BTreeMap::new(), Walk::Everything).0.is_empty()
 }
@@ -303,7 +303,7 @@ mod tests {
     use super::*;
     use hinagata_workspace::StateDir;
 
-    /// A pack of two files, and where decisions about it are kept.
+    /// A pack of two files, and the decisions about it.
     fn pack() -> (tempfile::TempDir, Directory, PackState) {
         let place = tempfile::tempdir().expect("a temporary directory");
         let root = place.path().join("p");
@@ -322,7 +322,7 @@ mod tests {
         let mut record = state.approve(&directory, None, UNIX_EPOCH).expect("approves");
         let (changes, stamps) = compare(&directory, &record, &BTreeMap::new(), Walk::Pack);
         assert!(changes.is_empty() && stamps.len() == 2);
-        // Were it hashed, it would be found to be something else.
+        // Hashing it would show a difference.
         record.files.insert("a.md".into(), Digest::sha256(b"b"));
         assert!(compare(&directory, &record, &stamps, Walk::Pack).0.is_empty());
         fs::write(directory.path().join("a.md"), "c").expect("written");
@@ -347,7 +347,7 @@ mod tests {
         let other = Record { content: Digest::sha256(b"other"), ..record.clone() };
         assert!(state.stamps(&other).is_empty());
         state.keep_stamps(&other, &BTreeMap::new(), BTreeMap::new(), later);
-        assert_eq!(state.stamps(&record), stamps, "another approval stands there");
+        assert_eq!(state.stamps(&record), stamps, "there is another approval");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What stands between a pack and its use: the user's word, and the hashes it was given for.
+//! The seal of a pack: checks the user's approval and the approved hashes before any use.
 
 use std::{
     path::{Path, PathBuf},
@@ -17,27 +17,27 @@ use super::{
 };
 use crate::PackId;
 
-/// The guard of one pack in one snapshot.
+/// The seal of one pack in one snapshot.
 ///
-/// Whether the pack has an approval with hashes is settled when it is made. If it has one, everything that is read
-/// of the pack comes from the approved copy and is compared with it, whatever happens to files and approvals later.
+/// Whether the pack has an approval with hashes is fixed when the seal is created. If it has one, every file of the
+/// pack is read from the approved copy and checked, whatever happens to files and approvals later.
 #[derive(Debug)]
 pub struct Seal {
     pack: PackId,
     kind: Kind,
-    /// Asked for once, so that one snapshot gives one answer.
+    /// Computed once, so that the state does not change within a snapshot.
     approval: OnceLock<Approval>,
     copy: OnceLock<Result<ApprovedCopy>>,
 }
 
 #[derive(Debug)]
 enum Kind {
-    /// The host decided; there is nothing to compare with.
+    /// The host decided; there are no hashes.
     Host(Approval),
-    /// The user decided, or did not decide yet.
+    /// The user decided or will decide.
     Recorded {
         state: PackState,
-        /// The state of the approval's file when the seal was made; `None`: not approved.
+        /// The stamp of the approval's file when the seal was created; `None`: not approved.
         stamp: Option<Stamp>,
         record: OnceLock<Result<Arc<Record>>>,
     },
@@ -59,7 +59,7 @@ impl Seal {
         Self { pack, kind, approval: OnceLock::new(), copy: OnceLock::new() }
     }
 
-    /// Whether what was read under one seal is what would have been read under the other.
+    /// Whether reads under both seals have the same results.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let sealed = |seal: &Self| match &seal.kind {
             Kind::Host(_) => None,
@@ -68,7 +68,7 @@ impl Seal {
         self.pack == other.pack && sealed(self) == sealed(other)
     }
 
-    /// The state of the pack in `directory`.
+    /// The approval of the pack in `directory`.
     pub(crate) fn approval(&self, directory: &Directory) -> Approval {
         *self.approval.get_or_init(|| match &self.kind {
             Kind::Host(said) => *said,
@@ -82,7 +82,7 @@ impl Seal {
 
     fn is_rejected(&self) -> bool {
         let Kind::Recorded { state, .. } = &self.kind else { return false };
-        // What cannot be read may be a rejection.
+        // Unreadable decisions may contain a rejection.
         state.decisions().map_or(true, |decisions| decisions.rejected.is_some())
     }
 
@@ -97,43 +97,43 @@ impl Seal {
         Approval::Approved
     }
 
-    /// The approval to compare with; `None` when there was none when the seal was made.
+    /// The approval to compare with; `None` if there was none when the seal was created.
     fn record(&self) -> Option<Result<(&PackState, Arc<Record>)>> {
         let Kind::Recorded { state, stamp: Some(_), record } = &self.kind else { return None };
         let read = || state.record()?.map(Arc::new).ok_or_else(|| self.pending_error());
         Some(record.get_or_init(read).clone().map(|record| (state, record)))
     }
 
-    /// Why it is not known what was decided; then nothing of the pack is used.
+    /// The error that the decisions cannot be read; the pack is then not used.
     pub(crate) fn decision_error(&self) -> Option<Error> {
         let Kind::Recorded { state, .. } = &self.kind else { return None };
         state.decisions().err().or_else(|| self.record()?.err())
     }
 
-    /// What is wrong with the files that tell what was decided.
+    /// The error of the stored decisions or of the approved copy.
     pub(crate) fn problem(&self) -> Option<Error> {
         let copy =
             || self.is_sealed().then(|| self.copy().and_then(ApprovedCopy::checked_directory).err())?;
         self.decision_error().or_else(copy)
     }
 
-    /// What is different from the approval; `None` when there is none.
+    /// The differences from the approval; `None` without an approval.
     pub fn changes(&self, directory: &Directory) -> Option<Changes> {
         let (state, record) = self.record()?.ok()?;
         Some(compare(directory, &record, &state.stamps(&record), Walk::Pack).0)
     }
 
-    /// Whether there are hashes to compare with, and a copy to read from.
+    /// Whether there are approved hashes and a copy.
     pub(crate) fn is_sealed(&self) -> bool {
         matches!(self.kind, Kind::Recorded { stamp: Some(_), .. })
     }
 
-    /// The bytes of the file at `path` beneath `live`, which is the directory `base` of the pack, and its state: of what was
-    /// approved, whatever `live` holds by now. `None` when there is no such file.
+    /// The bytes and the stamp of the approved file at `path` beneath `live`, which is the directory `base` of the
+    /// pack, independent of the current content of `live`. `None` when it is missing.
     ///
     /// # Errors
-    /// Code `approval`, reason `modified`, when there is a file that was not approved; reason `copy` when the approved
-    /// copy is not what was approved; those of reading.
+    /// Code `approval`, reason `modified`, for a file that was not approved; reason `copy` when the approved copy has
+    /// changed; those of reading.
     pub(crate) fn read(
         &self,
         live: &Directory,
@@ -145,7 +145,7 @@ impl Seal {
         let inner = join(base, path);
         match record?.1.files.get(&inner) {
             Some(approved) => self.copy()?.read(&inner, approved, largest).map(Some),
-            // It is read to tell why it cannot be used, and goes no further.
+            // The file is read only to report an error; its content is not used.
             None => match live.read_with_stamp(path, largest)? {
                 Some(_) => Err(self.modified_error(&inner)),
                 None => Ok(None),
@@ -153,7 +153,7 @@ impl Seal {
         }
     }
 
-    /// The state of the file that [`Seal::read`] reads.
+    /// The stamp of the file that [`Seal::read`] reads.
     pub(crate) fn stamp(&self, live: &Directory, base: &str, path: &str) -> Option<Stamp> {
         match join(base, path) {
             inner if self.has_approved(&inner) => self.copy().ok()?.stamp(&inner),
@@ -161,7 +161,7 @@ impl Seal {
         }
     }
 
-    /// Whether the file at `path`, a path from the pack, was approved.
+    /// Whether the file with this path from the pack was approved.
     pub(crate) fn has_approved(&self, path: &str) -> bool {
         matches!(self.record(), Some(Ok((_, record))) if record.files.contains_key(path))
     }
@@ -173,7 +173,7 @@ impl Seal {
         record.files.keys().filter_map(name).filter(|name| !name.contains('/')).collect()
     }
 
-    /// Whether the pack has anything in `directory`, a path from the pack.
+    /// Whether the pack has files in `directory`, a path from the pack.
     pub(crate) fn has_directory(&self, live: &Directory, directory: &str) -> bool {
         match self.record() {
             Some(Ok((_, record))) => record
@@ -184,16 +184,16 @@ impl Seal {
         }
     }
 
-    /// The SHA-256 of all approved files together; `None` when there are none to compare with.
+    /// The SHA-256 over all approved files; `None` without approved hashes.
     pub(crate) fn content(&self) -> Option<Digest> {
         Some(self.record()?.ok()?.1.content)
     }
 
-    /// The directory that the pack's Python may read: the approved copy, after a look at all of it. Where a host decided for
-    /// itself there is none, and it is the pack's own.
+    /// The directory that the pack's Python may read: the approved copy, after a check of all files. Without a copy,
+    /// because a host decided for itself, it is the pack's own directory.
     ///
     /// # Errors
-    /// Code `approval`, when the copy is not what was approved.
+    /// Code `approval` when the copy differs from what was approved.
     pub fn python_directory(&self, live: &Directory) -> Result<PathBuf> {
         match self.is_sealed() {
             true => self.copy()?.checked_directory().map(Path::to_owned),
@@ -226,7 +226,7 @@ impl Seal {
     }
 }
 
-/// The path from the pack, without empty and `.` segments, which lead to the same file.
+/// The path from the pack without empty and `.` segments, so that one file has one path.
 fn join(base: &str, path: &str) -> String {
     let path = Path::new(base).join(path);
     let parts: Vec<_> = path.iter().filter_map(|part| part.to_str()).collect();

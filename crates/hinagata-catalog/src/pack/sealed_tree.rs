@@ -1,4 +1,4 @@
-//! The prompts of a pack as files: what is read comes from what was approved.
+//! The prompts of a pack as a tree of approved files.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use hinagata_workspace::{
 use super::Seal;
 use crate::source::{DirectoryNames, FileTree, list_directories, list_partials, tree_as};
 
-/// The directory with the prompts of a pack, and what guards them.
+/// The directory with the prompts of a pack, and its seal.
 #[derive(Debug)]
 pub(crate) struct SealedTree {
     directory: Directory,
@@ -42,7 +42,7 @@ impl FileTree for SealedTree {
 
     fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]) {
         self.directory.mark_present(name, files, present);
-        // What was approved is there, whatever was done to the directory since.
+        // An approved file is present even if it was deleted from the directory.
         for (file, present) in files.iter().zip(present) {
             *present |= self.seal.has_approved(&format!("{PROMPTS}/{name}/{file}"));
         }

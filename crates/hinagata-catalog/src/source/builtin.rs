@@ -1,4 +1,4 @@
-//! The prompts that every workspace has: compiled in, so that they are there without any file.
+//! The built-in prompts of every workspace, which are compiled in.
 
 use hinagata_workspace::layout::PARTIALS;
 
@@ -25,7 +25,7 @@ const FILES: &[(&str, &str)] = files![
     "planning_task_decomposition/template.md",
 ];
 
-/// Words for the built-in prompts, below everything that users and packs say.
+/// Words for the built-in prompts; words of users and packs win.
 pub(crate) const VOCABULARY: &str = include_str!("../../builtin/vocab.json");
 
 /// The text of the file at `path`.
@@ -33,7 +33,7 @@ pub(crate) fn file_text(path: &str) -> Option<&'static str> {
     FILES.iter().find(|(known, _)| *known == path).map(|(_, text)| *text)
 }
 
-/// The names of the shared parts, in order.
+/// The names of the partials, in order.
 pub(crate) fn partial_names() -> Vec<&'static str> {
     let of = |path: &'static str| path.strip_prefix(PARTIALS)?.strip_prefix('/');
     FILES.iter().filter_map(|(path, _)| of(path)).collect()

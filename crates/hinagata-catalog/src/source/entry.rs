@@ -1,4 +1,4 @@
-//! One prompt directory: known by its name at once, read when it is first used.
+//! One prompt of a source root, which is read when it is first used.
 
 use std::{
     cell::RefCell,
@@ -15,7 +15,7 @@ use crate::{
     store::StorePrompt,
 };
 
-/// The files of which one makes a directory a prompt.
+/// The files that make a directory a prompt; one is enough.
 const MARKS: [&str; 11] = [
     "prompt.py",
     TEMPLATE_NAMES[0],
@@ -30,7 +30,7 @@ const MARKS: [&str; 11] = [
     MODULE_NAMES[3],
 ];
 
-/// Where a search place keeps modules that stand in the place of presets.
+/// The directory of a source root with modules that override presets.
 const PRESETS: &str = "presets";
 
 /// A prompt of a source: a directory, or a document of the store.
@@ -40,7 +40,7 @@ pub struct Entry {
     /// The prefix of the root, `/`, and the name of the directory.
     source: String,
     root: Arc<Root>,
-    /// The document that it is, where it is no directory.
+    /// The document of the store, unless it is a directory.
     stored: Option<StorePrompt>,
     presence: OnceLock<[bool; MARKS.len()]>,
     loaded: OnceLock<Loaded>,
@@ -49,7 +49,7 @@ pub struct Entry {
 #[derive(Debug)]
 struct Loaded {
     definition: Result<Arc<Definition>>,
-    /// Every file that was asked for, by its path beneath the search place, with its state; `None` was not there.
+    /// Every requested file by its path beneath the source root, with its stamp; `None` for a missing file.
     stamps: Vec<(String, Option<Stamp>)>,
 }
 
@@ -71,7 +71,7 @@ impl Entry {
         }
     }
 
-    /// The document that it is, where it is no directory.
+    /// The document of the store, unless it is a directory.
     #[must_use]
     pub fn store_prompt(&self) -> Option<&StorePrompt> {
         self.stored.as_ref()
@@ -83,7 +83,7 @@ impl Entry {
         &self.id
     }
 
-    /// The name of the directory or document, as it is spelled.
+    /// The name of the directory or document, as spelled.
     #[must_use]
     pub fn name(&self) -> &str {
         if let Some(prompt) = &self.stored {
@@ -98,7 +98,7 @@ impl Entry {
         &self.source
     }
 
-    /// The search place it was found in.
+    /// The source root that contains it.
     #[must_use]
     pub fn root(&self) -> &RootKind {
         &self.root.kind
@@ -113,7 +113,7 @@ impl Entry {
         }
     }
 
-    /// The SHA-256 of all that was approved of its pack; `None` where nothing was, or it has none.
+    /// The SHA-256 over all approved files of its pack; `None` without a pack or an approval.
     pub fn approved_content(&self) -> Option<Digest> {
         self.root.tree.approved_content()
     }
@@ -122,19 +122,19 @@ impl Entry {
         self.root.tree.is_compiled()
     }
 
-    /// Whether it holds a `prompt.py`.
+    /// Whether it has a `prompt.py`.
     #[must_use]
     pub fn has_prompt_py(&self) -> bool {
         self.presence()[0]
     }
 
-    /// Whether it holds a template file.
+    /// Whether it has a template file.
     #[must_use]
     pub fn has_template(&self) -> bool {
         self.stored.is_some() || self.presence()[1..=TEMPLATE_NAMES.len()].contains(&true)
     }
 
-    /// Whether it holds any of the files that make a prompt.
+    /// Whether it has any of the files that make a prompt.
     pub(crate) fn is_prompt(&self) -> bool {
         self.stored.is_some() || self.presence().contains(&true)
     }
@@ -143,7 +143,7 @@ impl Entry {
         self.presence.get_or_init(|| self.present())
     }
 
-    /// Which of the marks are there now.
+    /// Which of the files exist now.
     fn present(&self) -> [bool; MARKS.len()] {
         let mut present = [false; MARKS.len()];
         self.root.tree.mark_present(self.name(), &MARKS, &mut present);
@@ -154,10 +154,10 @@ impl Entry {
         format!("{}/{file}", self.name())
     }
 
-    /// What its files declare, read once.
+    /// The definition in its files, read once.
     ///
     /// # Errors
-    /// Code `definition`, each time the same.
+    /// Code `definition`; every call returns the same error.
     pub fn definition(&self) -> Result<Arc<Definition>> {
         self.loaded().definition.clone()
     }
@@ -174,13 +174,13 @@ impl Entry {
         })
     }
 
-    /// Whether what was read of it, if anything, is still what its files hold.
+    /// Whether its files have not changed since they were read.
     pub(super) fn is_unchanged(&self) -> bool {
         let marks = self.presence.get().is_none_or(|known| self.present() == *known);
         let same =
             |(path, stamp): &(String, Option<Stamp>)| self.root.tree.file_stamp(path).flatten() == *stamp;
-        // What was not approved when it was read is read again: it may have been put right between the reading and
-        // the look at its state.
+        // A file that was not approved when it was read is read again: it may have been approved between the read and
+        // the check of its stamp.
         let refused =
             |loaded: &Loaded| loaded.definition.as_ref().is_err_and(|error| error.code() == Code::Approval);
         marks && self.loaded.get().is_none_or(|loaded| !refused(loaded) && loaded.stamps.iter().all(same))
@@ -208,7 +208,7 @@ impl PromptFiles for Entry {
     }
 }
 
-/// The files of an entry, with a note of what was asked for.
+/// The files of an entry; records the requested files.
 struct Files<'a> {
     entry: &'a Entry,
     stamps: RefCell<Vec<(String, Option<Stamp>)>>,
@@ -227,7 +227,7 @@ impl PromptFiles for Files<'_> {
 }
 
 impl Files<'_> {
-    /// The text of a file beneath the search place.
+    /// The text of a file beneath the source root.
     fn read(&self, path: String, largest: u64) -> Result<Option<Arc<str>>> {
         let tree = &self.entry.root.tree;
         let read = tree.read_text(&path, largest);

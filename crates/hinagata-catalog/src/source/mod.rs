@@ -1,4 +1,4 @@
-//! Places that prompts come from: directories of the workspace, packs, the store, the compiled-in ones.
+//! Source roots: directories of the workspace, packs, the store, and the compiled-in prompts.
 
 pub(crate) mod builtin;
 mod entry;
@@ -19,12 +19,12 @@ use crate::{
     store::{StorePrompt, StorePrompts},
 };
 
-/// Which of the search places a root is.
+/// The kind of a source root.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RootKind {
     /// The user's own prompts.
     Shared,
-    /// A directory that the settings name, by its place in the list.
+    /// A directory of the settings, by its index in the list.
     Path(usize),
     /// The prompts of a pack.
     Pack(PackId),
@@ -34,10 +34,10 @@ pub enum RootKind {
     Builtin,
 }
 
-/// A search place without its entries.
+/// A source root without its entries.
 #[derive(Debug)]
 pub struct Root {
-    /// Which search place it is.
+    /// Its kind.
     pub kind: RootKind,
     /// The path from the workspace root.
     pub prefix: String,
@@ -45,21 +45,21 @@ pub struct Root {
     pub tree: Box<dyn FileTree>,
 }
 
-/// A search place and the prompt directories that were found in it.
+/// A source root and its prompts.
 #[derive(Clone, Debug)]
 pub struct Index {
-    /// The search place.
+    /// The source root.
     pub root: Arc<Root>,
-    /// By id, those of one id by name. A sorted list: a workspace of thousands is made at once and never changed.
+    /// Sorted by id, then by name. A sorted list suffices because it is built once and never changed.
     entries: Vec<Arc<Entry>>,
-    /// Directories whose names are no ids.
+    /// Directories whose names are not valid ids.
     pub(crate) unnamed: Vec<String>,
-    /// Links that cannot be followed, as paths from the workspace root, each with why.
+    /// Diagnostics of links that cannot be followed, by path from the workspace root.
     pub(crate) left_out: Vec<Diagnostic>,
 }
 
 impl Index {
-    /// Lists `root`; what did not change since `before` is shared with it.
+    /// Lists `root`; entries that did not change since `before` are shared with it.
     pub fn new(root: Root, before: Option<&Self>) -> Result<Self> {
         let same = before
             .filter(|before| before.root.tree.is_same(&*root.tree) && before.root.prefix == root.prefix);
@@ -82,7 +82,7 @@ impl Index {
                 known.cloned().unwrap_or_else(|| Arc::new(Entry::new(id, &name, Arc::clone(&index.root))));
             index.entries.push(entry);
         }
-        // Names come in order, and those of one id stay in it.
+        // The names are sorted, and a stable sort keeps their order within an id.
         index.entries.sort_by(|one, other| one.id().cmp(other.id()));
         Ok(index)
     }
@@ -118,7 +118,7 @@ impl Index {
         self.entries_with_id(id).iter().filter(|entry| entry.is_prompt())
     }
 
-    /// The prompts of this place by id.
+    /// The prompts of this source root by id.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Entry>> {
         self.entries.iter().filter(|entry| entry.is_prompt())
     }
@@ -141,7 +141,7 @@ impl Index {
     }
 }
 
-/// Tells that a directory is not looked at, because it is a link that cannot be followed.
+/// The warning that a directory is ignored because it is a link that cannot be followed.
 fn link_diagnostic(prefix: &str, name: &str, leads: LinkTarget) -> Diagnostic {
     let source = format!("{prefix}/{name}");
     let leads_to = match &leads {

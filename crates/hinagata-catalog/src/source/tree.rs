@@ -1,7 +1,7 @@
-//! Files by path, wherever they are: in a directory, compiled in, or nowhere.
+//! Files by path: in a directory, compiled in, or none.
 //!
-//! A search place knows its files by this trait alone. Whoever brings files of another kind, such as a pack whose files
-//! are compared with what was approved, implements it.
+//! A source root accesses its files through this trait only. Other kinds of files, such as those of a pack that are
+//! checked against approved hashes, implement it.
 
 use std::{any::Any, fmt, sync::Arc};
 
@@ -10,38 +10,38 @@ use hinagata_workspace::{Directory, DirectoryEntry, LinkTarget, Stamp, layout::P
 
 use super::builtin;
 
-/// Names of directories, and those of links that cannot be followed.
+/// Names of directories, and names of links that cannot be followed.
 pub type DirectoryNames = (Vec<String>, Vec<(String, LinkTarget)>);
 
-/// Files by path, wherever they are.
+/// Files by path.
 pub trait FileTree: Any + fmt::Debug + Send + Sync {
-    /// The text of the file at `path`, and its state where it can change.
+    /// The text of the file at `path`, and its stamp if it can change.
     fn read_text(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>>;
 
     /// The bytes of the file at `path`.
     fn read_bytes(&self, path: &str, largest: u64) -> Result<Option<Vec<u8>>>;
 
-    /// Whether there is a regular file at `path`, and its state where it can change.
+    /// `Some` if there is a regular file at `path`, with its stamp if it can change.
     fn file_stamp(&self, path: &str) -> Option<Option<Stamp>>;
 
-    /// Sets `present` for each of `files` that is a name in the directory called `name`.
+    /// Sets `present` for each of `files` that exists in the directory called `name`.
     fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]);
 
-    /// The names of the directories, and those of links that cannot be followed.
+    /// The names of the directories, and the names of links that cannot be followed.
     fn list_directories(&self) -> Result<DirectoryNames>;
 
-    /// The names of the files in the directory of shared parts, with its name.
+    /// The paths of the partials.
     fn list_partials(&self) -> Vec<String>;
 
-    /// Whether both read the same files in the same way.
+    /// Whether both trees read the same files in the same way.
     fn is_same(&self, other: &dyn FileTree) -> bool;
 
-    /// Refuses a file of the workspace whose name says that it holds secrets; one that is not there is none.
+    /// Refuses a file of the workspace whose name indicates secrets, unless it is missing.
     fn refuse_secret(&self, _path: &str) -> Result<()> {
         Ok(())
     }
 
-    /// The SHA-256 of all that was approved of these files; `None` where nothing has to be.
+    /// The SHA-256 over all approved files; `None` if they need no approval.
     fn approved_content(&self) -> Option<Digest> {
         None
     }
@@ -52,7 +52,7 @@ pub trait FileTree: Any + fmt::Debug + Send + Sync {
     }
 }
 
-/// The files of `directory`; none where it does not exist.
+/// The files of `directory`; no files without one.
 pub(crate) fn open_tree(directory: Option<Directory>) -> Box<dyn FileTree> {
     match directory {
         Some(directory) => Box::new(directory),
@@ -60,12 +60,12 @@ pub(crate) fn open_tree(directory: Option<Directory>) -> Box<dyn FileTree> {
     }
 }
 
-/// `tree` as the type that it has to be to be the same as a `T`.
+/// `tree` as a `T`, if it is one.
 pub(crate) fn tree_as<T: FileTree>(tree: &dyn FileTree) -> Option<&T> {
     (tree as &dyn Any).downcast_ref()
 }
 
-/// The names of the directories in `directory`, and those of links that cannot be followed.
+/// The names of the directories in `directory`, and the names of links that cannot be followed.
 pub(crate) fn list_directories(directory: &Directory) -> Result<DirectoryNames> {
     let (mut names, mut left_out) = (Vec::new(), Vec::new());
     for DirectoryEntry { name, link, .. } in directory.list()?.into_iter().filter(|listed| listed.directory) {
@@ -78,7 +78,7 @@ pub(crate) fn list_directories(directory: &Directory) -> Result<DirectoryNames> 
     Ok((names, left_out))
 }
 
-/// The names of the files in the directory of shared parts of `directory`, with its name.
+/// The paths of the partials in `directory`.
 pub(crate) fn list_partials(directory: &Directory) -> Vec<String> {
     let listed = directory.directory(PARTIALS).ok().flatten().and_then(|found| found.list().ok());
     let files = listed.unwrap_or_default().into_iter().filter(|listed| !listed.directory);
@@ -122,7 +122,7 @@ impl FileTree for Directory {
     }
 }
 
-/// The files of the built-in prompts, which are part of the program.
+/// The files of the built-in prompts, which are compiled in.
 #[derive(Clone, Copy, Debug)]
 pub struct Compiled;
 

@@ -1,4 +1,4 @@
-//! Changes of the store, and whether they may be made.
+//! Changes of the store, and their checks.
 
 use hinagata_document::{Error, Reason, Result};
 use hinagata_template::{Options, Template};
@@ -8,33 +8,32 @@ use serde_json::Value;
 use super::{StoreKind, StorePrompts, StoreSnapshot, Stored, StoredMap, check_shape};
 use crate::definition::{Body, Definition, Part, Role, TemplateText};
 
-/// Puts a document into the store, or takes it out.
+/// Writes or deletes a document of the store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoreChange {
-    /// Of which kind it is.
+    /// The kind of the document.
     pub kind: StoreKind,
     /// Its id.
     pub id: String,
-    /// What it says from now on; `None` takes it out.
+    /// The new content; `None` deletes the document.
     pub value: Option<Value>,
 }
 
 impl StoreChange {
-    /// Puts `value` in the place of the document `id`.
+    /// Writes `value` to the document `id`.
     #[must_use]
     pub fn set(kind: StoreKind, id: impl Into<String>, value: Value) -> Self {
         Self { kind, id: id.into(), value: Some(value) }
     }
 
-    /// Takes the document `id` out.
+    /// Deletes the document `id`.
     #[must_use]
     pub fn delete(kind: StoreKind, id: impl Into<String>) -> Self {
         Self { kind, id: id.into(), value: None }
     }
 }
 
-/// Whether a change may be made: the id is one, the document has its shape, its prompts can be read and their
-/// templates parse.
+/// Checks a change: the id and the shape of the document are valid, and its prompts and templates can be parsed.
 ///
 /// # Errors
 /// Codes `id`, `validation`, `definition` and `render.syntax`.
@@ -53,7 +52,7 @@ pub fn check_change(change: &StoreChange) -> Result<()> {
 fn check_prompts(kind: StoreKind, id: &str, value: &Value) -> Result<()> {
     let alone = StoredMap::from([(id.into(), Stored::new(id, value.clone()))]);
     let found = StorePrompts::from_snapshot(&StoreSnapshot::default().with_documents(kind, alone));
-    // What an extension lacks of its surroundings may come later; what it is itself does not change.
+    // Missing dependences of an extension may be added later; errors in its own content remain.
     let own = |error: &Error| {
         !matches!(error.reason(), Some(Reason::Dependence | Reason::Engines | Reason::ExtensionType))
     };
@@ -66,7 +65,7 @@ fn check_prompts(kind: StoreKind, id: &str, value: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Whether all templates of a prompt parse.
+/// Checks that all templates of a prompt can be parsed.
 pub(super) fn check_templates(definition: &Definition) -> Result<()> {
     match &definition.body {
         Body::Text(text) => check_template(text),
@@ -83,9 +82,9 @@ pub(super) fn check_templates(definition: &Definition) -> Result<()> {
     }
 }
 
-/// Whether a template parses. Functions that nobody knows may be tools that come later.
+/// Checks that a template can be parsed. Unknown functions may be tools that are added later.
 fn check_template(text: &TemplateText) -> Result<()> {
-    /// Functions of one template that are taken for tools.
+    /// Most unknown functions of one template.
     const MOST: usize = 100;
     let mut tools = Functions::new();
     loop {

@@ -1,14 +1,14 @@
-//! Shared variables as one tree.
+//! Environs as one tree.
 
 use serde_json::{Map, Value};
 
 use super::StoredMap;
 
-/// All environs nested by the dots of their ids. A child lies over what its parent says of it, member by member.
+/// All environs nested by the dots of their ids. A child overrides the same members of its parent.
 #[must_use]
 pub fn environ_tree(environs: &StoredMap) -> Value {
     let mut root = Map::new();
-    // A parent comes before its children: its id is how theirs start.
+    // A parent sorts before its children, because its id is their prefix.
     for (id, stored) in environs {
         put(&mut root, id, &stored.value);
     }
@@ -20,7 +20,7 @@ fn put(root: &mut Map<String, Value>, id: &str, value: &Value) {
     let mut map = root;
     for step in way.into_iter().flat_map(|way| way.split('.')) {
         let next = map.entry(step).or_insert_with(|| Value::Object(Map::new()));
-        // A parent that is no map gives way to its children.
+        // Children replace a parent that is not an object.
         if !next.is_object() {
             *next = Value::Object(Map::new());
         }
@@ -35,9 +35,9 @@ fn put(root: &mut Map<String, Value>, id: &str, value: &Value) {
     }
 }
 
-/// Lays `value` over `known`.
+/// Merges `value` into `known`.
 fn merge(known: &mut Value, value: &Value) {
-    // Depth is bounded by the depth that JSON of the store may have.
+    // The limit on the depth of JSON in the store bounds the recursion.
     match (known, value) {
         (Value::Object(known), Value::Object(value)) => {
             for (key, value) in value {

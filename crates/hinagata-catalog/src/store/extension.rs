@@ -6,23 +6,23 @@ use serde_json::Value;
 
 use super::{StoredMap, range::Range};
 
-/// The name under which the daemon of the original design is asked for; it is answered as one of its first line.
+/// The name and major version of the original daemon, which this engine is compatible with.
 const ORIGINAL_ENGINE: (&str, u64) = ("ai-prompt-shell", 1);
 const OWN_ENGINE: &str = "hinagata";
 
-/// What the engine needs to know of an extension.
+/// An extension, as far as the engine uses it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extension<'a> {
     document: &'a Value,
     pub(super) name: &'a str,
 }
 
-/// What is odd about an extension.
+/// A problem of an extension.
 #[derive(Debug)]
 pub(super) enum Finding {
     /// Its prompts cannot be used.
     Blocking(Error),
-    /// They can.
+    /// Its prompts can be used.
     Warning(Error),
 }
 
@@ -30,7 +30,7 @@ impl<'a> Extension<'a> {
     /// Reads a document.
     ///
     /// # Errors
-    /// Code `definition` when it is none.
+    /// Code `definition` when it is not an extension.
     pub(super) fn read(document: &'a Value) -> Result<Self, Error> {
         let invalid = |message: &str, hint: &str| {
             Error::definition(Reason::Extension, message.to_owned()).with_hint(hint.to_owned())
@@ -68,7 +68,7 @@ impl<'a> Extension<'a> {
         self.document.get("contributes")?.get(key)
     }
 
-    /// Whether its prompts can be used beside the `others` of the store.
+    /// The problems of the extension among the `others` of the store.
     pub(super) fn findings(&self, others: &StoredMap) -> Vec<Finding> {
         let mut found: Vec<Finding> =
             self.kind().into_iter().chain(self.engines()).map(Finding::Blocking).collect();
@@ -136,7 +136,7 @@ fn own_version() -> Option<Version> {
     Version::parse(env!("CARGO_PKG_VERSION")).ok()
 }
 
-/// Why no extension called `name` with a version in `range` is there; `None` when one is.
+/// Why no extension called `name` has a version in `range`; `None` if one has.
 fn unmet_reason(name: &str, range: &str, others: &StoredMap) -> Option<String> {
     let Some(wanted) = Range::parse(range) else {
         return Some(format!("`{range}` is not a range of versions"));

@@ -1,22 +1,22 @@
-//! Whether a snapshot is what the store holds now.
+//! Whether a snapshot is current.
 
 use std::time::SystemTime;
 
 use hinagata_document::Error;
 
-/// How changes of other processes are noticed.
+/// How changes by other processes are detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Freshness {
-    /// They are not: the store is read once.
+    /// Not at all: the store is read once.
     #[default]
     Once,
     /// The files of the embedded store are watched.
     Watched,
-    /// Redis tells of every changed key (client tracking).
+    /// Redis reports every changed key (client tracking).
     Tracked,
     /// Redis publishes changes (keyspace notifications).
     Notified,
-    /// Everything is read again every few seconds, because the server offers nothing better.
+    /// Everything is read again every few seconds, because the server supports nothing better.
     Polled,
 }
 
@@ -34,12 +34,12 @@ impl Freshness {
     }
 }
 
-/// Whether a snapshot is what the store holds now.
+/// Whether a snapshot is current.
 #[derive(Clone, Debug, Default)]
 pub struct StoreHealth {
-    /// How changes of others are noticed.
+    /// How changes by other processes are detected.
     pub freshness: Freshness,
-    /// Since when the store does not answer, and why; `None` while it does.
+    /// The start and the error of an outage; `None` while the store answers.
     pub outage: Option<(SystemTime, Error)>,
 }
 

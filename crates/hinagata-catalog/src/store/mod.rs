@@ -1,7 +1,7 @@
-//! What many machines share: extensions, templates, environs and tools, as the engine sees them.
+//! The documents of the store that many machines share: extensions, templates, environs and tools.
 //!
-//! Where they are kept is the business of whoever implements the port `Store`. The engine gets a
-//! [`StoreSnapshot`]: one state of everything, which does not change. What the documents in it mean is told here.
+//! An implementation of the port `Store` decides where they are stored. The engine gets a [`StoreSnapshot`], an
+//! immutable state of all documents. This module interprets the documents.
 
 mod change;
 mod environs;

@@ -1,4 +1,4 @@
-//! The prompts that the documents of a store are, or contribute.
+//! The prompts in the documents of a store.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,7 +16,7 @@ use crate::{
     definition::{self, Body, Definition, FileRead, Part, Role},
 };
 
-/// How the source of a prompt of the store starts.
+/// The prefix of the source of a prompt of the store.
 pub(crate) const PREFIX: &str = "store:";
 
 /// A prompt of the store.
@@ -24,19 +24,19 @@ pub(crate) const PREFIX: &str = "store:";
 pub struct StorePrompt {
     /// The id.
     pub id: PromptId,
-    /// The name, as it is spelled.
+    /// The name, as spelled.
     pub name: String,
-    /// `store:` and the key of the document that it stands in.
+    /// `store:` and the key of the document that contains it.
     pub source: String,
     document: Arc<Value>,
-    /// Where in the document it stands; all of it for a template.
+    /// Its index in the extension; `None` for a template.
     place: Option<usize>,
     version: Option<String>,
     languages: Vec<String>,
 }
 
 impl StorePrompt {
-    /// What it says.
+    /// The document of the prompt.
     #[must_use]
     pub fn document(&self) -> &Value {
         match self.place {
@@ -51,7 +51,7 @@ impl StorePrompt {
         self.place.is_some()
     }
 
-    /// What it declares.
+    /// Its definition.
     ///
     /// # Errors
     /// Code `definition`.
@@ -72,7 +72,7 @@ impl StorePrompt {
         Ok(definition)
     }
 
-    /// Whether it can be read, and its templates parse.
+    /// Checks that it can be read and its templates can be parsed.
     ///
     /// # Errors
     /// Codes `definition` and `render.syntax`.
@@ -80,7 +80,7 @@ impl StorePrompt {
         check_templates(&self.definition()?)
     }
 
-    /// Whether it says the same, in the same document.
+    /// Whether both are the same prompt of the same document.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.source == other.source
             && self.place == other.place
@@ -89,12 +89,12 @@ impl StorePrompt {
     }
 }
 
-/// All prompts of one state of the store, by id.
+/// All prompts of one snapshot of the store, by id.
 #[derive(Debug, Default)]
 pub struct StorePrompts {
-    /// Those of one id by source.
+    /// The prompts of each id by source.
     pub prompts: BTreeMap<PromptId, Vec<StorePrompt>>,
-    /// Why documents contribute nothing.
+    /// Diagnostics of documents whose prompts cannot be used.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -112,7 +112,7 @@ impl StorePrompts {
         all
     }
 
-    /// Puts the prompt `before` in the place of one that cannot be used any more.
+    /// Replaces each prompt that is now invalid by its version in `before`.
     pub(crate) fn keep_usable(&mut self, before: impl Fn(&PromptId) -> Vec<StorePrompt>) {
         for (id, prompts) in &mut self.prompts {
             for prompt in prompts {
@@ -180,7 +180,7 @@ impl StorePrompts {
         }
     }
 
-    /// Adds a prompt; a template of its own comes before all that extensions contribute under its id.
+    /// Adds a prompt; a template hides the prompts with its id that extensions contribute.
     fn add(&mut self, prompt: StorePrompt) {
         let known = self.prompts.entry(prompt.id.clone()).or_default();
         let is_settled = known.iter().any(|other| other.place.is_none()) && prompt.place.is_some();
@@ -190,7 +190,7 @@ impl StorePrompts {
     }
 }
 
-/// Lets each template tell where in its document it stands.
+/// Names each template after its place in the document.
 fn name_templates(body: &mut Body, source: &str) {
     match body {
         Body::Text(text) => text.file = format!("{source}#prompt"),

@@ -7,7 +7,7 @@ use semver::{Comparator, Op, Version, VersionReq};
 pub(super) struct Range(Vec<VersionReq>);
 
 impl Range {
-    /// Reads a range; `None` when it is none.
+    /// Parses a range; `None` when `text` is not one.
     pub(super) fn parse(text: &str) -> Option<Self> {
         text.split("||").map(alternative).collect::<Option<Vec<_>>>().map(Self)
     }
@@ -20,7 +20,7 @@ impl Range {
     pub(super) fn reaches_major(&self, major: u64) -> bool {
         let first = Version::new(major, 0, 0);
         let last = Version::new(major, u64::from(u32::MAX), 0);
-        // Between those two only the versions that a comparator names, or the ones beside them, can decide.
+        // Between those two it suffices to test the versions that a comparator names, or the ones next to them.
         let named = |comparator: &Comparator| {
             let (minor, patch) = (comparator.minor.unwrap_or(0), comparator.patch.unwrap_or(0));
             let next = if comparator.op == Op::Greater { patch.saturating_add(1) } else { patch };
@@ -31,7 +31,7 @@ impl Range {
     }
 }
 
-/// Comparators beside each other hold together; a space says that as well as a comma.
+/// Parses an alternative: all its comparators must match; spaces and commas separate them.
 fn alternative(text: &str) -> Option<VersionReq> {
     let mut joined = String::new();
     for word in text.split([' ', ',']).filter(|word| !word.is_empty()) {

@@ -1,4 +1,4 @@
-//! The shapes of documents that other programs write into the store.
+//! The JSON Schemas of documents that other programs write to the store.
 
 use hinagata_document::Result;
 #[cfg(feature = "schema")]
@@ -13,7 +13,7 @@ pub const EXTENSION_SCHEMA: &str = include_str!("../../schemas/extension.json");
 /// The JSON Schema of a tool.
 pub const TOOL_SCHEMA: &str = include_str!("../../schemas/tool.json");
 
-/// Whether `document` has the shape of its kind.
+/// Checks that `document` matches the schema of its kind.
 ///
 /// # Errors
 /// Code `validation` with the detail `schema_errors`.
@@ -21,7 +21,7 @@ pub const TOOL_SCHEMA: &str = include_str!("../../schemas/tool.json");
 pub fn check_shape(kind: StoreKind, id: &str, document: &Value) -> Result<()> {
     use std::sync::LazyLock;
 
-    /// Problems that are told.
+    /// Most reported problems.
     const MOST: usize = 10;
     static EXTENSION: LazyLock<Option<jsonschema::Validator>> =
         LazyLock::new(|| compiled(EXTENSION_SCHEMA, None));
@@ -52,7 +52,7 @@ pub fn check_shape(kind: StoreKind, id: &str, document: &Value) -> Result<()> {
         .with_hint(Hint::PrintSchema { kind: kind.as_str().to_owned() }))
 }
 
-/// Whether `document` has the shape of its kind: nobody can tell.
+/// Accepts every document: this build has no schema validator.
 ///
 /// # Errors
 /// None.
@@ -66,7 +66,7 @@ pub fn check_shape(_kind: StoreKind, _id: &str, _document: &Value) -> Result<()>
 fn compiled(text: &str, part: Option<&str>) -> Option<jsonschema::Validator> {
     let mut schema: Value = serde_json::from_str(text).ok()?;
     if let Some(part) = part {
-        // A template may leave out the name: its key says it.
+        // A template may omit the name, because its key is the name.
         let prompt = schema.pointer_mut("/$defs/prompt")?.as_object_mut()?;
         prompt.shift_remove("required");
         schema = serde_json::json!({"$ref": part, "$defs": schema.get("$defs")?});

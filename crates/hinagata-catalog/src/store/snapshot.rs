@@ -1,4 +1,4 @@
-//! One state of the store.
+//! Snapshots of the store.
 
 use std::{collections::BTreeMap, fmt, str::FromStr, sync::Arc};
 
@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use super::{StoreHealth, environs::environ_tree};
 use crate::tool_document::{ToolDocument, ToolDocuments};
 
-/// What a key of the store holds.
+/// The kind of a document of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StoreKind {
     /// A document whose `contributes.prompts` are prompts.
     Extension,
     /// One prompt.
     Template,
-    /// A shared variable.
+    /// A variable that all prompts share.
     Environ,
     /// A function that templates can call.
     Tool,
@@ -36,7 +36,7 @@ impl StoreKind {
         }
     }
 
-    /// The word for one of it.
+    /// The name of one document of this kind.
     #[must_use]
     pub const fn singular(self) -> &'static str {
         match self {
@@ -47,17 +47,17 @@ impl StoreKind {
         }
     }
 
-    /// The id of the document under the rest of a key, with its `:` as `.`.
+    /// The id of a document from the rest of its key, with `.` for `:`.
     ///
     /// # Errors
-    /// Code `id` when that leads nowhere: an empty segment, or too many of them.
+    /// Code `id` when it is invalid, for example with an empty segment.
     pub fn id_from_key(self, rest: &str) -> Result<Arc<str>, Error> {
         let id = rest.replace(':', ".");
         self.check_id(&id)?;
         Ok(id.into())
     }
 
-    /// Whether `id` can be one.
+    /// Checks that `id` is valid.
     ///
     /// # Errors
     /// Code `id`.
@@ -75,7 +75,7 @@ impl StoreKind {
             .with_hint("an id has segments joined by `.`, such as `vscode.rules`"))
     }
 
-    /// The word for one of it, with its article.
+    /// The name of one document of this kind, with an article.
     #[must_use]
     pub const fn article(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ impl StoreKind {
 /// Most bytes of an id.
 const LONGEST: usize = 1_024;
 
-/// Most segments of an id: an environ is nested as deep.
+/// Most segments of an id; the tree of environs is as deep.
 const SEGMENTS: usize = 32;
 
 impl fmt::Display for StoreKind {
@@ -119,40 +119,40 @@ pub type StoredMap = BTreeMap<Arc<str>, Stored>;
 /// A document of the store.
 #[derive(Clone, Debug)]
 pub struct Stored {
-    /// The key that holds it, whole.
+    /// Its full key.
     pub key: Arc<str>,
-    /// What it says.
+    /// Its content.
     pub value: Arc<Value>,
-    /// Why what the key holds by now cannot be used: then this is the last value that could.
+    /// Why the current content of the key is invalid; `value` is then the last valid one.
     pub stale: Option<Arc<Error>>,
 }
 
 impl Stored {
-    /// What `key` holds now.
+    /// The current document of `key`.
     #[must_use]
     pub fn new(key: impl Into<Arc<str>>, value: impl Into<Arc<Value>>) -> Self {
         Self { key: key.into(), value: value.into(), stale: None }
     }
 }
 
-/// One state of the store. Cheap to clone; what did not change is shared with the state before.
+/// A snapshot of the store. Cheap to clone; unchanged documents are shared with the previous snapshot.
 #[derive(Clone, Debug)]
 pub struct StoreSnapshot {
     /// Documents that contribute prompts.
     pub extensions: Arc<StoredMap>,
-    /// Prompts of their own.
+    /// Documents that are prompts.
     pub templates: Arc<StoredMap>,
-    /// Shared variables, each by its own id.
+    /// Environs by id.
     pub environs: Arc<StoredMap>,
     /// Definitions of tools.
     pub tools: Arc<StoredMap>,
-    /// The same definitions as whoever calls tools gets them, in the order of their keys.
+    /// The same definitions in the order of their keys, for callers of tools.
     pub tool_documents: ToolDocuments,
-    /// The shared variables nested by the dots of their ids; always a map.
+    /// The environs nested by the dots of their ids; always an object.
     pub tree: Arc<Value>,
-    /// What is wrong with keys and values.
+    /// Diagnostics of keys and values.
     pub diagnostics: Arc<Vec<Diagnostic>>,
-    /// Whether this is what the store holds now.
+    /// Whether this snapshot is current.
     pub health: StoreHealth,
 }
 
@@ -183,7 +183,7 @@ impl StoreSnapshot {
         }
     }
 
-    /// The same with other documents of one kind; the tree of environs follows them.
+    /// The snapshot with other documents of one kind; the tree of environs is updated.
     #[must_use]
     pub fn with_documents(mut self, kind: StoreKind, documents: StoredMap) -> Self {
         let documents = Arc::new(documents);
@@ -202,7 +202,7 @@ impl StoreSnapshot {
         self
     }
 
-    /// The environ at a dotted path: of that id, or inside of one, or all beneath.
+    /// The value at a dotted path: an environ, a part of one, or all environs beneath.
     #[must_use]
     pub fn environ(&self, path: &str) -> Option<&Value> {
         path.split('.').try_fold(&*self.tree, |value, key| match value {
@@ -211,7 +211,7 @@ impl StoreSnapshot {
         })
     }
 
-    /// Whether prompts and everything else that makes a catalog is the same.
+    /// Whether both snapshots yield the same catalog.
     pub fn has_same_prompts(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.extensions, &other.extensions)
             && Arc::ptr_eq(&self.templates, &other.templates)

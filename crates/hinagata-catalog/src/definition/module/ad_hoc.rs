@@ -1,4 +1,4 @@
-//! Modules in files that belong to no prompt: for looking at how they are merged, compiled and handed over.
+//! Modules in files that belong to no prompt, to inspect how they are merged, compiled and formatted.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,10 +16,10 @@ use super::{
 };
 use crate::definition::{ParameterClass, Parameters, TemplateText, read::LARGEST_DOCUMENT};
 
-/// Modules in files that belong to no prompt, merged in the order in which they are named.
+/// Modules in files that belong to no prompt, merged in the given order.
 ///
-/// They can use presets and files beneath their own directories. There are no tools, no providers and no other
-/// templates: what they say depends on the variables alone.
+/// They can use presets and files beneath their own directories. There are no tools, no variable providers and no
+/// other templates: the result depends on the variables only.
 #[derive(Debug)]
 pub struct AdHocModules {
     bodies: Vec<AdHocBody>,
@@ -34,18 +34,18 @@ struct AdHocBody {
 }
 
 impl AdHocModules {
-    /// Reads module files and everything that they use.
+    /// Reads module files and the modules that they use.
     ///
     /// # Errors
-    /// Code `not_found` for a file that is not there; else as a prompt that is a module.
+    /// Code `not_found` for a missing file; otherwise those of a prompt that is a module.
     pub fn from_files<P: AsRef<Path>>(files: impl IntoIterator<Item = P>) -> Result<Self> {
         Self::from_bodies(files.into_iter().map(|file| read_file(file.as_ref())).collect::<Result<_>>()?)
     }
 
-    /// Reads modules as documents; they can use presets, and no files.
+    /// Reads modules from JSON; they can use presets but no files.
     ///
     /// # Errors
-    /// As a prompt that is a module.
+    /// Those of a prompt that is a module.
     pub fn from_documents<'d>(documents: impl IntoIterator<Item = &'d Value>) -> Result<Self> {
         let body = |(number, document): (usize, &Value)| {
             let name = format!("module-{}.json", number + 1);
@@ -71,23 +71,23 @@ impl AdHocModules {
         Ok(Self { bodies, module, context })
     }
 
-    /// What the variables are.
+    /// The declarations of the variables.
     #[must_use]
     pub fn context(&self) -> &Parameters {
         &self.context
     }
 
-    /// What the modules say together, as a module file has it.
+    /// The merged module as JSON, in the form of a module file.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
         super::module_to_json(&self.context, &self.module.sections_to_json(), &custom)
     }
 
-    /// The prompt that they make with these variables, in this order or the one that the last of them asks for.
+    /// Compiles the prompt with these variables, in this order or else the order of the last module.
     ///
     /// # Errors
-    /// Code `validation` for a variable that is missing; those of templates, and of values that have the wrong shape.
+    /// Code `validation` for a missing variable; those of templates, and of values with an invalid shape.
     pub fn compile(&self, variables: &Map<String, Value>, order: Option<Order>) -> Result<CompiledPrompt> {
         let last = self.bodies.last().map(|module| module.body.order).unwrap_or_default();
         self.module
@@ -95,7 +95,7 @@ impl AdHocModules {
             .map_err(module_error)
     }
 
-    /// The prompt that they make behind what `first` says, both with what they know of `context`.
+    /// Compiles `first` followed by these modules, with `context` as the variables of both.
     ///
     /// # Errors
     /// As [`AdHocModules::compile`].
@@ -109,7 +109,7 @@ impl AdHocModules {
         merge_modules([first, own]).and_then(|module| module.compile_in(order, &both)).map_err(module_error)
     }
 
-    /// The same as a list of elements without titles, in the order in which they are written.
+    /// Compiles to a list of elements without titles, in the order of the files.
     ///
     /// # Errors
     /// As [`AdHocModules::compile`].
@@ -173,7 +173,7 @@ fn read_file(path: &Path) -> Result<ModuleBody> {
     uses::read_module(name, &text, &mut files).map(|(_, body)| body)
 }
 
-/// Files beneath the directory of one that the caller named.
+/// Files beneath the directory of a file that the caller passed.
 struct SiblingFiles<'d> {
     directory: &'d Directory,
     shown: &'d Path,
@@ -190,7 +190,7 @@ impl ModuleFiles for SiblingFiles<'_> {
     }
 }
 
-/// Only presets.
+/// No files; presets can still be used.
 struct NoFiles;
 
 impl ModuleFiles for NoFiles {
@@ -229,7 +229,7 @@ impl AdHocBody {
     }
 }
 
-/// An error of a template, told in its file.
+/// The error of a template, with its place in the file.
 fn error_in_file(error: hinagata_value::Error, text: &TemplateText) -> Error {
     let engine_error = Error::from(error);
     match engine_error.place().cloned() {
@@ -241,7 +241,7 @@ fn error_in_file(error: hinagata_value::Error, text: &TemplateText) -> Error {
     }
 }
 
-/// Variables alone.
+/// Evaluates a module from variables only.
 struct AdHocWorld<'p> {
     module: &'p AdHocBody,
     variables: &'p Map<String, Value>,

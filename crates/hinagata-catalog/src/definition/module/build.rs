@@ -1,4 +1,4 @@
-//! From what a module file says and the values of a call to elements.
+//! Builds elements from the entries of a module file and the values of a call.
 
 use hinagata_document::{Code, Error, Place, Reason, Result};
 use hinagata_module::{
@@ -13,22 +13,22 @@ use super::spec::{
     RoleSpec, TextSpec, ValueSpec,
 };
 
-/// What a render knows.
+/// The values that a render provides.
 pub(crate) trait Values {
     /// The text of the template with this number.
     fn template(&mut self, number: usize) -> Result<Text>;
 
-    /// The value at a path; `None` when there is none.
+    /// The value at a path, if any.
     fn value(&self, path: &PathUse) -> Result<Option<&Value>>;
 
-    /// The value at a path that an element cannot do without.
+    /// The value at a path that an element requires.
     fn required_value(&self, path: &PathUse) -> Result<Option<&Value>>;
 
-    /// Counts bytes that are made, so that a loop over much data cannot make more than a render may give.
+    /// Counts produced bytes, so that a loop over much data cannot exceed the output limit.
     fn charge(&mut self, bytes: usize) -> Result<()>;
 }
 
-/// For entries that need no values.
+/// No values, for fixed entries.
 pub(super) struct NoValues;
 
 impl Values for NoValues {
@@ -49,7 +49,7 @@ impl Values for NoValues {
     }
 }
 
-/// Whether a condition holds for a value, as in Jinja: nothing, zero and what is empty do not.
+/// Whether a value is true as in Jinja: undefined, zero and empty values are false.
 pub(crate) fn is_true(value: Option<&Value>) -> bool {
     match value {
         None | Some(Value::Null) => false,
@@ -61,7 +61,7 @@ pub(crate) fn is_true(value: Option<&Value>) -> bool {
     }
 }
 
-/// Adds what `body` says.
+/// Adds the elements of `body`.
 pub(crate) fn build_elements(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<()> {
     let before = all.len();
     add(body, values, all)?;
@@ -90,7 +90,7 @@ fn add(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<(
     Ok(())
 }
 
-/// Adds the texts that `body` says; the grammar lets nothing else stand under a heading.
+/// Adds the texts of `body`; the grammar allows only texts under a heading.
 pub(crate) fn build_texts(body: &BodySpec, values: &mut dyn Values, all: &mut Texts) -> Result<()> {
     let mut elements = Elements::new();
     build_elements(body, values, &mut elements)?;
@@ -112,7 +112,7 @@ fn texts_at(path: &PathUse, values: &mut dyn Values) -> Result<Vec<Text>> {
     }
 }
 
-/// A value as text; maps and lists are none.
+/// A value as text; objects and lists are errors.
 fn plain(value: &Value, path: &PathUse) -> Result<Text> {
     match value {
         Value::String(text) => Ok(Text::from(text)),
@@ -135,7 +135,7 @@ fn text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
     }
 }
 
-/// A text that an element cannot do without: where missing values are errors, it has to be there.
+/// A text that an element requires: an error if it is undefined and undefined values are errors.
 fn required_text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
     match spec {
         TextSpec::Path(path) => {
@@ -145,7 +145,7 @@ fn required_text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
     }
 }
 
-/// A text that may be missing: then the element goes without it.
+/// A text that an element may lack.
 fn optional_text(spec: Option<&TextSpec>, values: &mut dyn Values) -> Result<Option<Text>> {
     match spec {
         None => Ok(None),
@@ -283,7 +283,7 @@ fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
     })
 }
 
-/// What a message of this role cannot have; it would be lost.
+/// The error for a field that a message of this role cannot have; the field would be lost.
 fn role_error(spec: &MessageSpec, role: Role, key: &str, hint: &str) -> Error {
     Error::new(Code::RenderRuntime, format!("a message of role {role} cannot have `{key}`"))
         .with_reason(Reason::Runtime)
@@ -298,7 +298,7 @@ fn missing_call_id(place: &Place) -> Error {
         .at(place.clone())
 }
 
-/// A role; data may say user, assistant or tool.
+/// The role of a message; data may set user, assistant or tool.
 fn role(spec: &RoleSpec, values: &mut dyn Values) -> Result<Role> {
     let path = match spec {
         RoleSpec::Fixed(role) => return Ok(*role),
@@ -345,12 +345,12 @@ fn type_error(path: &PathUse, wanted: &str, value: &Value) -> Error {
         .at(path.place.clone())
 }
 
-/// The error of a value that should be a list and is none.
+/// The error for a value that is not a list.
 pub(crate) fn list_expected(path: &PathUse, value: &Value) -> Error {
     type_error(path, ValueType::List.noun(), value)
 }
 
-/// The error of a value that should be a whole number and is none.
+/// The error for a value that is not a non-negative integer.
 pub(crate) fn number_expected(path: &PathUse, value: &Value) -> Error {
     type_error(path, "a whole number", value)
 }
@@ -362,7 +362,7 @@ fn shape_error(path: &PathUse, error: &hinagata_module::Error) -> Error {
         .at(path.place.clone())
 }
 
-/// Bytes of the texts in a value, and some for each part of it.
+/// The bytes of the texts in a value, plus some for each part.
 fn size(value: &Value) -> usize {
     8 + match value {
         Value::String(text) => text.len(),
@@ -372,7 +372,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// Bytes that an element brings, and some for being one.
+/// The bytes of an element, plus some for the element itself.
 fn weight(yielded: &Yielded) -> usize {
     use hinagata_module::DynamicElement as E;
     let content = |content: &Content| content.texts().map(str::len).sum::<usize>();
@@ -384,7 +384,7 @@ fn weight(yielded: &Yielded) -> usize {
             content(&material.content) + material.title.len() + material.id.len()
         }
         Yielded::Element(E::Chunk(chunk)) => content(&chunk.content) + chunk.part_of.len(),
-        // Its data was counted when it was made.
+        // Its data was counted when it was built.
         Yielded::Element(E::Json(_)) => 0,
     };
     body + 16

@@ -1,4 +1,4 @@
-//! Whether paths lead to something that a call can give.
+//! Checks that paths start at a known name and can have a value.
 
 use hinagata_document::{Error, Place, Reason, Result};
 use hinagata_module::nearest_names;
@@ -11,23 +11,23 @@ use crate::definition::{Parameter, Parameters, TemplateText, ValueType};
 /// Names that every render has.
 const ALWAYS: [&str; 4] = ["system", "environs", "variables", "args"];
 
-/// What a call can give.
+/// The names that can have a value in a call.
 pub struct KnownNames<'r> {
     /// Declared variables.
     pub parameters: &'r Parameters,
-    /// Other names that have values, such as those of providers.
+    /// Other names with values, such as those of variable providers.
     pub others: Vec<String>,
 }
 
 impl KnownNames<'_> {
-    /// Whether something is called `name`.
+    /// Whether `name` is known.
     pub fn has_name(&self, name: &str) -> bool {
         self.parameters.get(name).is_some()
             || ALWAYS.contains(&name)
             || self.others.iter().any(|known| known == name)
     }
 
-    /// Names that may have been meant.
+    /// Declared names that are similar to `name`.
     pub fn similar_names(&self, name: &str) -> Vec<String> {
         nearest_names(name, self.parameters.iter().map(|parameter| parameter.name.as_str()))
     }
@@ -65,9 +65,9 @@ pub(super) fn check_paths(paths: &[PathUse], known_names: &KnownNames<'_>) -> Re
     })
 }
 
-/// The error of a template that reads what nobody declares.
+/// The error of a template that reads an undeclared variable.
 ///
-/// Columns count in the text of the template, and so it is what is shown.
+/// The column counts in the text of the template, so the excerpt is a line of that text.
 pub fn unknown_variable(
     known_names: &KnownNames<'_>,
     name: &str,
@@ -93,7 +93,7 @@ fn problem(used: &PathUse, known_names: &KnownNames<'_>) -> Option<String> {
     }
 }
 
-/// Why the steps of a path cannot lead anywhere, as far as the declaration tells.
+/// Why a path can never have a value, according to the declaration of its variable.
 fn dead_end(used: &PathUse, parameter: &Parameter) -> Option<String> {
     let step = used.path.steps().next()?;
     if matches!(

@@ -1,4 +1,4 @@
-//! The entries of sections: texts, and maps with exactly one kind.
+//! The entries of sections: strings, and objects with exactly one kind.
 
 use std::sync::Arc;
 
@@ -19,19 +19,19 @@ use super::{
     },
 };
 
-/// What an entry can be.
+/// The kinds of entries.
 const KINDS: [&str; 7] = ["text", "message", "material", "chunk", "json", "section", "subsection"];
-/// What entries that depend on variables have beside their kind.
+/// The keys that make an entry depend on variables.
 const MODIFIERS: [&str; 7] = ["each", "as", "where", "slice", "if", "unless", "else"];
 
-/// What depends on variables, by numbers that count through all files of a module.
+/// The parts that depend on variables, numbered across all files of a module.
 #[derive(Default)]
 pub(super) struct Collected {
     pub(super) entries: Vec<DynamicSpec>,
     pub(super) texts: Vec<DynamicSpec>,
     pub(super) templates: Vec<ModuleTemplate>,
     pub(super) paths: Vec<PathUse>,
-    /// What is hardly meant as it is written.
+    /// Warnings about likely mistakes, such as misspelled keys.
     pub(super) warnings: Vec<Error>,
 }
 
@@ -76,7 +76,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// The kind of an entry: exactly one.
+    /// The single kind of an entry.
     fn kind(&mut self, field: &str, node: &Node) -> Option<&'static str> {
         let Some(entries) = node.as_map() else {
             if matches!(node.data, Data::String(_) | Data::Number(_)) {
@@ -167,7 +167,7 @@ impl Reader<'_, '_> {
         Some(built)
     }
 
-    /// An entry under a heading: only a text can stand there.
+    /// An entry under a heading, which must be a text.
     fn text_item(&mut self, field: &str, node: &Node) -> Option<TextItem<EvaluatedEntries>> {
         match self.kind(field, node)? {
             "text" => {}
@@ -198,7 +198,7 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// An entry with its modifiers, but no heading.
+    /// An entry with its modifiers; headings are excluded.
     fn dynamic(&mut self, field: &str, node: &Node) -> Option<DynamicSpec> {
         if node.as_map().is_none() {
             let body = BodySpec::Text(self.text(field, node)?);
@@ -221,7 +221,7 @@ impl Reader<'_, '_> {
         Some(DynamicSpec { conditions, each, body: body?, otherwise })
     }
 
-    /// The loop of an entry; its variable counts until the body is read.
+    /// The loop of an entry; its variable is in scope until the body is read.
     fn each(&mut self, field: &str, node: &Node) -> Option<Option<Each>> {
         let Some(list) = node.get("each") else {
             for key in ["as", "where", "slice"] {
@@ -332,7 +332,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// Refuses what a message of this role cannot have: it would not be sent.
+    /// Refuses fields that a message of this role cannot have: they would not be sent.
     fn refuse_fields_of_others(&mut self, field: &str, node: &Node, role: Role) {
         let wrong = [
             ("toolCalls", role != Role::Assistant, "only the assistant calls tools"),
@@ -429,7 +429,7 @@ impl Reader<'_, '_> {
         Some(AttachmentSpec::File { path, mime_type: self.text_field(field, node, "mime_type")? })
     }
 
-    /// The entry of something that always says the same.
+    /// The entry of a spec that does not depend on variables.
     fn fixed(&mut self, field: &str, node: &Node, spec: &DynamicSpec) -> Option<Entry<EvaluatedEntries>> {
         let mut all = Elements::new();
         if let Err(error) = build::build_elements(&spec.body, &mut NoValues, &mut all) {
@@ -445,7 +445,7 @@ impl Reader<'_, '_> {
         })
     }
 
-    /// A schema that is written as text must be JSON.
+    /// Checks that a schema in a string is valid JSON.
     fn check_schema(&mut self, field: &str, node: &Node, spec: &DynamicSpec) {
         if let BodySpec::Json(ValueSpec::Text(TextSpec::Fixed(text))) = &spec.body
             && let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text)
@@ -457,7 +457,7 @@ impl Reader<'_, '_> {
     }
 }
 
-/// The keys of a heading; what else may stand on entries is refused with a reason of its own.
+/// The keys of a heading. Modifiers are included because they are refused with their own error.
 fn structure_keys(kind: &'static str) -> Vec<&'static str> {
     MODIFIERS.into_iter().chain([kind, "items"]).collect()
 }

@@ -1,11 +1,11 @@
-//! Errors of modules as errors of the engine.
+//! Converts errors of modules.
 
 use hinagata_document::{Error, Reason};
 use serde_json::{Value, json};
 
-/// The error of a module as one of the engine; its first problem is the one that is told.
+/// Converts the error of a module; the first problem provides the hint and the similar names.
 #[must_use]
-#[expect(clippy::needless_pass_by_value, reason = "it stands in `map_err`")]
+#[expect(clippy::needless_pass_by_value, reason = "`map_err` passes it by value")]
 pub fn module_error(error: hinagata_module::Error) -> Error {
     let problem =
         |problem: &hinagata_module::Problem| json!({"path": problem.path, "message": problem.message});

@@ -1,4 +1,4 @@
-//! What depends on the variables of a call, worked out.
+//! Evaluates the entries of a module that depend on variables.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::{
     spec::{BodySpec, Bound, DynamicSpec, Each, PathUse},
 };
 
-/// The variable of the loop that runs.
+/// The variable of the current loop.
 pub type Local<'p> = (Arc<str>, &'p Value);
 
-/// What the entries of a module are worked out from.
+/// The inputs for evaluating the entries of a module.
 pub trait World<'p> {
     /// The variable called `name`.
     fn variable(&self, name: &str) -> Option<&'p Value>;
@@ -24,11 +24,11 @@ pub trait World<'p> {
     /// The text of the template with this number.
     fn template(&mut self, number: usize, local: Option<&Local<'p>>) -> Result<Text>;
 
-    /// Whether a value that is not there is an error.
+    /// Whether an undefined value is an error.
     fn is_strict(&self) -> bool;
 }
 
-/// Works out everything in `body` that depends on variables; together it may have `limit` bytes.
+/// Evaluates the entries of `body` that depend on variables; the results may have `limit` bytes in total.
 pub fn evaluate_body<'p>(
     body: &ModuleBody,
     world: &mut dyn World<'p>,
@@ -49,16 +49,16 @@ pub fn evaluate_body<'p>(
     Ok(given)
 }
 
-/// Works out the entries of one module.
+/// Evaluates the entries of one module.
 struct Worker<'w, 'p> {
     world: &'w mut dyn World<'p>,
     local: Option<Local<'p>>,
-    /// Bytes that may still be made, of all that may be.
+    /// Remaining bytes of `limit`.
     room: usize,
     limit: usize,
 }
 
-/// Adds what an entry says to what is collected.
+/// Adds the content of an entry to the result.
 type AddBody<'s> = dyn FnMut(&BodySpec, &mut dyn Values) -> Result<()> + 's;
 
 impl<'p> Worker<'_, 'p> {
@@ -74,7 +74,7 @@ impl<'p> Worker<'_, 'p> {
         spec.conditions.iter().all(|condition| is_true(self.at(&condition.path)) == condition.wanted)
     }
 
-    /// Says what an entry says once, or for each item; whether there was something to say it for.
+    /// Adds the content of an entry once, or for each item; returns whether anything was added.
     fn add_items(&mut self, spec: &DynamicSpec, add_body: &mut AddBody<'_>) -> Result<bool> {
         let Some(each) = &spec.each else {
             add_body(&spec.body, self)?;
@@ -92,7 +92,7 @@ impl<'p> Worker<'_, 'p> {
         Ok(any)
     }
 
-    /// The items of a loop, as far as its slice goes.
+    /// The items of a loop within its slice.
     fn items(&self, each: &Each) -> Result<&'p [Value]> {
         let items = match self.lookup(&each.list)? {
             None | Some(Value::Null) => return Ok(&[]),
@@ -116,7 +116,7 @@ impl<'p> Worker<'_, 'p> {
         Ok(Some(usize::try_from(number).unwrap_or(usize::MAX)))
     }
 
-    /// The value at a path, if there is one.
+    /// The value at a path, if any.
     fn at(&self, used: &PathUse) -> Option<&'p Value> {
         let root = match &self.local {
             Some((name, value)) if used.local && **name == *used.path.root() => Some(*value),
@@ -125,7 +125,7 @@ impl<'p> Worker<'_, 'p> {
         used.path.follow(root?)
     }
 
-    /// The value at a path; where missing variables are errors, one that has to be there.
+    /// The value at a path; an error if it is undefined and undefined values are errors.
     fn lookup(&self, used: &PathUse) -> Result<Option<&'p Value>> {
         let found = self.at(used);
         if found.is_none() && self.world.is_strict() {
@@ -146,7 +146,7 @@ impl Values for Worker<'_, '_> {
     }
 
     fn value(&self, path: &PathUse) -> Result<Option<&Value>> {
-        // What an item of a list lacks is left out; what the context lacks may be an error.
+        // A field that an item of a list lacks is omitted; an undefined variable of the context may be an error.
         if path.local { Ok(self.at(path)) } else { self.lookup(path) }
     }
 
@@ -169,7 +169,7 @@ impl Values for Worker<'_, '_> {
     }
 }
 
-/// The variables of a call, with that of a loop before them.
+/// The variables of a call, preceded by the variable of a loop.
 pub struct WithLocal<'l> {
     /// The variables of the call.
     pub variables: &'l dyn Variables,

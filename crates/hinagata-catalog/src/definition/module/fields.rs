@@ -1,4 +1,4 @@
-//! The fields of a module file: strict, because a key that nobody reads is a thing that is never said.
+//! The fields of a module file. Unknown keys are errors, because their content would be missing from the prompt.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::definition::model::TemplateText;
 pub(super) struct Reader<'r, 'f> {
     pub(super) fields: &'r mut Fields<'f>,
     pub(super) all: &'r mut Collected,
-    /// The variable of the loop that is being read.
+    /// The variable of the loop around the current entry.
     pub(super) local: Option<Arc<str>>,
 }
 
@@ -27,7 +27,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         Self { fields, all, local: None }
     }
 
-    /// The entries of a map, after a look for keys that it cannot have.
+    /// The entries of an object; unknown keys are reported.
     pub(super) fn known_map<'n>(
         &mut self,
         field: &str,
@@ -48,7 +48,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         Some(entries)
     }
 
-    /// A value that has to be there.
+    /// A required value.
     pub(super) fn required<'n>(&mut self, field: &str, node: &'n Node, key: &str) -> Option<&'n Node> {
         let found = node.get(key);
         if found.is_none() {
@@ -58,7 +58,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         found
     }
 
-    /// A text: fixed, `=path`, or with `{{ }}`. Two `=` at its start stand for one.
+    /// A text: fixed, `=path`, or with `{{ }}`. `==` at its start is a literal `=`.
     pub(super) fn text(&mut self, field: &str, node: &Node) -> Option<TextSpec> {
         let text = match &node.data {
             Data::Number(number) => number.to_string(),
@@ -71,7 +71,7 @@ impl<'r, 'f> Reader<'r, 'f> {
             return self.path(field, node, path, false).map(TextSpec::Path);
         }
         if !is_template(&text) {
-            // A template loses one line break at its end, as its author expects; so does a text.
+            // A template drops one trailing line break; so does a text.
             return Some(TextSpec::Fixed(Text::from(text.strip_suffix('\n').unwrap_or(&text))));
         }
         let template = TemplateText {
@@ -96,7 +96,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         Some(Text::from(text))
     }
 
-    /// A path that stands alone, as in `each` and `if`; a `=` before it is allowed.
+    /// A path without `=`, as in `each` and `if`; a leading `=` is allowed.
     pub(super) fn bare_path(&mut self, field: &str, node: &Node, condition: bool) -> Option<PathUse> {
         let text = self.fields.string(field, node)?;
         self.path(field, node, text.strip_prefix('=').unwrap_or(&text), condition)
@@ -150,7 +150,7 @@ impl<'r, 'f> Reader<'r, 'f> {
     }
 }
 
-/// Whether a text has something in it that a template engine would look at.
+/// Whether a text contains template syntax.
 fn is_template(text: &str) -> bool {
     ["{{", "{%", "{#"].iter().any(|mark| text.contains(mark))
 }

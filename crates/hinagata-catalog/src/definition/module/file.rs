@@ -1,4 +1,4 @@
-//! One module file.
+//! Reads one module file.
 
 use hinagata_document::{Error, Fields, Node, Place, Reason, Result, json, toml, yaml};
 use hinagata_module::{CustomSection, Order, Part, PromptModule, Section, SectionName, Text};
@@ -6,15 +6,15 @@ use hinagata_module::{CustomSection, Order, Part, PromptModule, Section, Section
 use super::{EvaluatedEntries, entry::Collected, fields::Reader, path::is_name};
 use crate::definition::{declarations, draft::Draft, parameter::Parameters};
 
-/// The files that make a prompt directory a module, of which there may be one.
+/// The names of module files, of which a prompt directory may contain one.
 pub(crate) const MODULE_NAMES: [&str; 4] = ["module.yaml", "module.yml", "module.json", "module.toml"];
 
-/// Whether a file of this name can hold a module.
+/// Whether a file of this name can contain a module.
 pub(crate) fn is_module_file(name: &str) -> bool {
     [".yaml", ".yml", ".json", ".toml"].iter().any(|end| name.ends_with(end))
 }
 
-/// Keys that say something about the prompt and not in it.
+/// Keys for metadata of the prompt.
 const ABOUT: [&str; 14] = [
     "name",
     "title",
@@ -33,7 +33,7 @@ const ABOUT: [&str; 14] = [
 ];
 const OWN: [&str; 6] = ["module", "uses", "context", "custom_sections", "order", "sections"];
 
-/// What one file says.
+/// The content of one file.
 pub(super) struct ModuleFile {
     pub(super) draft: Draft,
     pub(super) context: Parameters,
@@ -43,7 +43,7 @@ pub(super) struct ModuleFile {
     pub(super) module: PromptModule<EvaluatedEntries>,
 }
 
-/// The data of a file, by the end of its name.
+/// Parses a file by the extension of its name.
 pub(super) fn parse_module_file(file: &str, text: &str) -> Result<Node> {
     if file.ends_with(".json") {
         return json::parse(file, text);
@@ -61,7 +61,7 @@ pub(super) fn parse_module_file(file: &str, text: &str) -> Result<Node> {
     })
 }
 
-/// What a file uses, with the places.
+/// The modules that a file uses, with their places.
 pub(super) fn uses_of(file: &str, text: &str, node: &Node) -> Result<Vec<(String, Place)>> {
     let mut fields = Fields::new(file, text);
     let found = node.get("uses").map(|value| uses(&mut fields, value)).unwrap_or_default();
@@ -69,7 +69,7 @@ pub(super) fn uses_of(file: &str, text: &str, node: &Node) -> Result<Vec<(String
     Ok(found)
 }
 
-/// Reads `text`, the content of `file`; `declared` are sections that modules declare which it uses.
+/// Reads `text`, the content of `file`; `declared` are the custom sections of modules that it uses.
 pub(super) fn read_module_file(
     file: &str,
     text: &str,

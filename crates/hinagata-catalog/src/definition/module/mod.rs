@@ -1,8 +1,8 @@
 //! Prompt modules in files: sections, loops and conditions over the context, other modules, presets.
 //!
-//! A file becomes a module of `hinagata-module` at once, merged with those that it uses. What depends on the
-//! variables of a call stays beside it as a list of `DynamicSpec`: a render works out each, and the module takes
-//! the results as its context. So a heading can never come from data; the grammar has no way to write it.
+//! A file is converted to a module of `hinagata-module`, merged with those that it uses. Entries that depend on the
+//! variables of a call are a separate list of `DynamicSpec`: a render evaluates each of them and passes the results
+//! as the context of the module. So a heading can never come from data; the grammar cannot express it.
 
 mod ad_hoc;
 mod build;
@@ -37,17 +37,17 @@ pub use spec::PathUse;
 pub(crate) use uses::ModuleFiles;
 pub(super) use uses::read_module;
 
-/// What the dynamic entries of a module gave in one render, by their numbers.
+/// The values of the dynamic entries of a module in one render, by their numbers.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluatedEntries {
     pub(crate) elements: Vec<Elements>,
     pub(crate) texts: Vec<Texts>,
 }
 
-/// The body of a prompt that is a module: its file and everything that it uses, as one.
+/// The body of a prompt that is a module: its file, merged with the modules that it uses.
 #[derive(Clone, Debug)]
 pub struct ModuleBody {
-    /// The module, all modules that it uses merged.
+    /// The merged module.
     pub module: PromptModule<EvaluatedEntries>,
     /// Entries of sections that depend on variables.
     pub(crate) entries: Vec<DynamicSpec>,
@@ -59,9 +59,9 @@ pub struct ModuleBody {
     pub paths: Vec<PathUse>,
     /// The order of the sections.
     pub order: Order,
-    /// The declarations of its context, those of the modules that it uses included.
+    /// The declarations of its context, including those of the modules that it uses.
     pub(crate) context: Parameters,
-    /// The modules that it uses, as they are written.
+    /// The modules that it uses, as written.
     pub(crate) uses: Vec<String>,
 }
 
@@ -70,39 +70,39 @@ pub struct ModuleBody {
 pub struct ModuleTemplate {
     /// Its text.
     pub text: TemplateText,
-    /// The variable of the loop that it stands in.
+    /// The variable of the loop around it.
     pub local: Option<Arc<str>>,
 }
 
 impl ModuleBody {
-    /// What it says in each section, the modules that it uses merged, and what its context declares.
+    /// The merged sections and the declarations of the context as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
         module_to_json(&self.context, &self.module.sections_to_json(), &custom)
     }
 
-    /// The sections that it has something in, those of the modules that it uses included.
+    /// The sections with content, including those of the modules that it uses.
     pub fn section_names(&self) -> impl Iterator<Item = &str> {
         self.module.sections().map(|(name, _)| name.name())
     }
 
-    /// The modules that it uses, as they are written.
+    /// The modules that it uses, as written.
     #[must_use]
     pub fn uses(&self) -> &[String] {
         &self.uses
     }
 
-    /// Checks every path against what a call can give.
+    /// Checks every path against the known names.
     ///
     /// # Errors
-    /// Code `definition`, with the place of the first path that leads nowhere and a list of all.
+    /// Code `definition`, with the place of the first invalid path and a list of all.
     pub fn check_paths(&self, known_names: &KnownNames<'_>) -> Result<()> {
         check::check_paths(&self.paths, known_names)
     }
 }
 
-/// Declarations and sections, as a module file has them.
+/// Declarations and sections as JSON, in the form of a module file.
 fn module_to_json(context: &Parameters, sections: &Map<String, Value>, custom: &[&CustomSection]) -> Value {
     let declaration = |parameter: &super::Parameter| {
         let mut fields = Map::new();

@@ -4,12 +4,12 @@ use std::fmt;
 
 use serde_json::Value;
 
-/// A way to a value: a name, and then names of entries or places in lists, joined by dots.
+/// A path to a value: the name of a variable, then names of entries or indexes of lists, joined by dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Path(Box<str>);
 
 impl Path {
-    /// The path that `text` is; `None` when it is none.
+    /// Parses a path; `None` when `text` is not one.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('.');
         let is_path = parts.next().is_some_and(is_name)
@@ -22,7 +22,7 @@ impl Path {
         &self.0
     }
 
-    /// The variable that it starts at.
+    /// The name of its variable.
     pub(crate) fn root(&self) -> &str {
         self.0.split('.').next().unwrap_or_default()
     }
@@ -32,7 +32,7 @@ impl Path {
         self.0.split('.').skip(1)
     }
 
-    /// What its steps lead to from the value of its variable.
+    /// The value that its steps lead to from the value of its variable.
     pub(crate) fn follow<'v>(&self, root: &'v Value) -> Option<&'v Value> {
         self.steps().try_fold(root, |value, step| match value {
             Value::Object(map) => map.get(step),

@@ -1,4 +1,4 @@
-//! Modules that every workspace has: compiled in, to be used, printed and overridden.
+//! Compiled-in modules that every workspace can use, print and override.
 
 macro_rules! presets {
     ($($name:literal),*) => {

@@ -1,4 +1,4 @@
-//! What a module file says that only a call can work out.
+//! Entries of module files that depend on the variables of a call.
 
 use std::sync::Arc;
 
@@ -11,13 +11,13 @@ use super::path::Path;
 /// An entry that depends on variables.
 #[derive(Clone, Debug)]
 pub(crate) struct DynamicSpec {
-    /// What must hold, or must not, for it to say anything.
+    /// The conditions for it to have content.
     pub(crate) conditions: Vec<Condition>,
-    /// The list that it says something for each item of.
+    /// The list that it loops over.
     pub(crate) each: Option<Each>,
-    /// What it says.
+    /// Its content.
     pub(crate) body: BodySpec,
-    /// What is said when it says nothing.
+    /// The alternative when it has no content.
     pub(crate) otherwise: Option<Box<Self>>,
 }
 
@@ -38,27 +38,27 @@ pub(crate) struct Each {
     pub(crate) end: Option<Bound>,
 }
 
-/// Where a slice starts or ends.
+/// The start or end of a slice.
 #[derive(Clone, Debug)]
 pub(crate) enum Bound {
     Number(u64),
     Path(PathUse),
 }
 
-/// A path where it is written.
+/// A use of a path.
 #[derive(Clone, Debug)]
 pub struct PathUse {
     /// The path.
     pub path: Path,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
     /// Whether it starts at the variable of the loop around it.
     pub local: bool,
-    /// Whether all that is asked of it is whether it is there.
+    /// Whether it is used as a condition only.
     pub condition: bool,
 }
 
-/// What an entry says.
+/// The content of an entry.
 #[derive(Clone, Debug)]
 pub(crate) enum BodySpec {
     Text(TextSpec),
@@ -85,7 +85,7 @@ pub(crate) enum NumberSpec {
     Path(PathUse),
 }
 
-/// Data, with paths and templates where texts stand in it.
+/// Data whose strings may be paths and templates.
 #[derive(Clone, Debug)]
 pub(crate) enum ValueSpec {
     Fixed(Value),
@@ -94,11 +94,11 @@ pub(crate) enum ValueSpec {
     Map(Vec<(String, Self)>),
 }
 
-/// Who says a message.
+/// The role of a message.
 #[derive(Clone, Debug)]
 pub(crate) enum RoleSpec {
     Fixed(Role),
-    /// From data, which may then say user, assistant or tool.
+    /// From data: user, assistant or tool.
     Bound(PathUse),
 }
 
@@ -133,7 +133,7 @@ pub(crate) struct ChunkSpec {
     pub(crate) usage: Option<NumberSpec>,
 }
 
-/// Pictures and files beside a text.
+/// Images and files attached to a text.
 #[derive(Clone, Debug)]
 pub(crate) enum AttachmentsSpec {
     Listed(Vec<AttachmentSpec>),
@@ -218,7 +218,7 @@ impl BodySpec {
 }
 
 impl DynamicSpec {
-    /// Whether it always says the same.
+    /// Whether its content is always the same.
     pub(crate) fn is_fixed(&self) -> bool {
         self.conditions.is_empty() && self.each.is_none() && self.otherwise.is_none() && self.body.is_fixed()
     }

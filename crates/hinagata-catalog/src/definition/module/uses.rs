@@ -1,4 +1,4 @@
-//! A module with everything that it uses.
+//! Loads a module and the modules that it uses.
 
 use std::sync::Arc;
 
@@ -19,14 +19,14 @@ const MOST_FILES: usize = 64;
 
 /// Where the files of modules are found.
 pub(crate) trait ModuleFiles {
-    /// The path of the file called `name`, as errors show it, and its text; `None` when there is none.
+    /// The path of the file called `name`, as errors show it, and its text; `None` when it is missing.
     fn module_file(&mut self, name: &str) -> Result<Option<(String, Arc<str>)>>;
 
-    /// The file that stands in the place of the preset called `name`.
+    /// The file that overrides the preset called `name`.
     fn preset_file(&mut self, name: &str) -> Result<Option<(String, Arc<str>)>>;
 }
 
-/// Reads the module file called `name`, `text`, and everything that it uses.
+/// Reads the module file called `name` with the content `text`, and the modules that it uses.
 pub(in crate::definition) fn read_module(
     name: &str,
     text: &(String, Arc<str>),
@@ -78,7 +78,7 @@ impl Loading<'_> {
         }
         let node = file::parse_module_file(shown, text)?;
         self.open.push(name.to_owned());
-        // The names alone are needed first: sections of this file may be declared by one that it uses.
+        // The used modules are loaded first: they may declare custom sections that this file has.
         let used = file::uses_of(shown, text, &node)?;
         for (used, place) in &used {
             self.load_used(name, used, place)?;
@@ -119,7 +119,7 @@ impl Loading<'_> {
         if self.loaded.iter().any(|loaded| loaded == used) {
             return Ok(());
         }
-        // A file that stands in the place of a preset can use what it stands for.
+        // A file that overrides a preset can use that preset.
         let overriding = self.open.iter().any(|open| open == used);
         let own = if overriding || !is_plain(name) { None } else { self.files.preset_file(name)? };
         let compiled = || preset(name).map(|text| (format!("presets/{name}.yaml"), Arc::from(text)));
@@ -166,7 +166,7 @@ impl Loading<'_> {
     }
 }
 
-/// Two modules that give one name different types cannot be used together.
+/// Refuses two modules that declare one name with different types.
 pub(super) fn refuse_clashes(below: &Parameters, above: &Parameters) -> Result<()> {
     for parameter in above {
         let Some(other) = below.get(&parameter.name).filter(|other| other.kind != parameter.kind) else {
@@ -190,12 +190,12 @@ fn with_place(error: Error, place: Option<&Place>) -> Error {
     }
 }
 
-/// A name that stands for a file of its own and no way to another one.
+/// Whether a name is a plain file name and not a path.
 fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }
 
-/// The file that `used` means in the file `from`; `None` when it leads out.
+/// The file that `used` refers to in the file `from`; `None` when it is outside of the directory.
 fn resolve_path(from: &str, used: &str) -> Option<String> {
     let directory = from.rsplit_once('/').map_or("", |(directory, _)| directory);
     let mut parts: Vec<&str> = directory.split('/').filter(|part| !part.is_empty()).collect();

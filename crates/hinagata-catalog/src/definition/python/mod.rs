@@ -1,9 +1,9 @@
 //! `prompt.py`, read without running it.
 //!
-//! Only what stands at the top of the file is looked at: constants that are literals, and whether there
-//! are hooks. A constant that is computed is not guessed; it is named, so that somebody can load the
-//! file in a sandbox. The reader is ours because the file comes from strangers: it keeps no syntax tree, so
-//! no depth of expressions can exhaust the stack, and its work is linear.
+//! Only the top level of the file is read: constants that are literals, and whether there are hooks. A computed
+//! constant is not guessed but reported, so that the file can be run in a sandbox. This parser exists because
+//! the file is untrusted: it builds no syntax tree, so deep expressions cannot exhaust the stack, and its work
+//! is linear.
 //!
 //! The reasons are in `docs/design/reading-prompt-py.md`.
 
@@ -22,12 +22,12 @@ use super::model::Hook;
 /// The constants that a prompt can define.
 const CONSTANTS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE"];
 
-/// What a `prompt.py` says about its prompt.
+/// The constants and hooks of a `prompt.py`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Module {
     /// Constants that are literals.
     pub(crate) constants: BTreeMap<&'static str, Node>,
-    /// Constants that only running the file can tell, with where.
+    /// Constants that are unknown until the file is run, with their places.
     pub(crate) computed: BTreeMap<&'static str, LineColumn>,
     pub(crate) pre_render: Option<Hook>,
     pub(crate) post_render: Option<Hook>,
@@ -110,7 +110,7 @@ impl Module {
         Ok(())
     }
 
-    /// A name that is used in a way that is not understood may have been changed there.
+    /// Handles a name in a statement that is not understood: the statement may change its value.
     fn mention(&mut self, text: &str, cursor: &mut Cursor<'_>, assigns: bool, token: &Token) {
         if token.kind != Kind::Name {
             return;
@@ -142,15 +142,15 @@ fn constant(word: &str) -> Option<&'static str> {
     CONSTANTS.into_iter().find(|constant| *constant == word)
 }
 
-/// The blocks around a line, as far as they matter.
+/// The open blocks around a line.
 #[derive(Default)]
 struct Blocks {
-    /// Indentation of the lines that opened a block, and whether what is inside runs on import.
+    /// Indentation of the lines that opened a block, and whether the block does not run on import.
     open: Vec<(usize, bool)>,
 }
 
 impl Blocks {
-    /// Leaves the blocks that ended, and tells whether the line is inside a function, a class or a main block.
+    /// Closes the blocks that ended; returns whether the line is inside a function, a class or a main block.
     fn hides(&mut self, text: &str, line: &Line) -> bool {
         while self.open.last().is_some_and(|(indent, _)| line.indent <= *indent) {
             self.open.pop();
