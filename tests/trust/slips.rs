@@ -275,7 +275,8 @@ fn what_is_computed_is_told() {
     let home = with_prompt(&[("computed/prompt.py", python)]);
     let shown = home.done(&["show", "computed"]).stdout;
     assert!(
-        shown.starts_with("computed (computed)\n") && shown.contains("METADATA, VARIABLES: only running"),
+        shown.starts_with("computed (computed)\n")
+            && shown.contains("METADATA, VARIABLES: computed by prompt.py"),
         "{shown}"
     );
     let listed = home.done(&["list"]).stdout;
@@ -336,7 +337,7 @@ fn a_pack_that_is_replaced_by_the_same_bytes_stays_approved_and_says_so() {
     assert!(first.stderr.contains("Nothing of it is used before `hina pack approve p`"), "{first:?}");
     home.done(&["pack", "approve", "p", "--yes"]);
     let again = home.done(&["pack", "install", &source, "--replace"]);
-    assert!(again.stderr.contains("It is what you approved, and is used."), "{again:?}");
+    assert!(again.stderr.contains("Its files match your approval, so it is used."), "{again:?}");
     assert_eq!(home.done(&["render", "theirs"]).stdout, "theirs");
     home.write_outside("p/prompts/theirs/template.md", "other");
     let other = home.done(&["pack", "install", &source, "--replace"]);

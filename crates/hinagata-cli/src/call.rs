@@ -114,7 +114,7 @@ fn check_context(context: &Map<String, Json>) -> Result<(), Failure> {
         };
         if !fits {
             return Err(Failure::usage_error(format!("`{name}` of the context must be {}", wanted.noun()))
-                .with_hint(format!("`--context {name}…` gives {}", ValueType::of_value(value).noun())));
+                .with_hint(format!("`--context {name}…` is {}", ValueType::of_value(value).noun())));
         }
     }
     Ok(())
@@ -165,7 +165,7 @@ impl Call {
         if let Some(path) = self.context.workspace_path.as_ref().filter(|path| !Path::new(path).is_dir()) {
             workspace.print_advice(
                 format!("the workspace path `{path}` is not a directory"),
-                "hooks, providers and variables of the type file find nothing beneath it",
+                "hooks, providers and variables of type `file` find no files there",
             );
         }
         let Some(agent) = &self.agent else { return Ok(()) };

@@ -49,7 +49,7 @@ fn diff_entries(old: &Entry, new: &Entry) -> String {
 /// The files that the definition was read from, by their names in its directory; a broken one tells what is wrong.
 fn files(entry: &Entry) -> Result<BTreeMap<String, Arc<str>>, String> {
     let definition = entry.definition().map_err(|error| {
-        format!("{} cannot be compared: {}", sanitize_text(entry.source()), sanitize_text(error.message()))
+        format!("cannot compare {}: {}", sanitize_text(entry.source()), sanitize_text(error.message()))
     })?;
     let prefix = format!("{}/", entry.source());
     let name = |file: &str| file.strip_prefix(&prefix).unwrap_or(file).to_owned();

@@ -64,14 +64,14 @@ impl Files {
             Err(Refused::Missing) => Ok(None),
             Err(Refused::NoFile) => {
                 let directory = root.path().join(name).is_dir();
-                let what = if directory { "a directory" } else { "no regular file" };
+                let what = if directory { "a directory" } else { "not a regular file" };
                 self.add_remark(format!("`{name}` is {what}"));
                 Ok(None)
             }
             Err(Refused::Outside) => {
                 let root = root.path().display();
                 Err(Error::security(format!("template '{name}' is outside of its directory")).with_hint(
-                    format!("only files beneath `{root}` can be loaded; `--root` names another directory"),
+                    format!("only files in `{root}` can be loaded; `--root` sets another directory"),
                 ))
             }
             Err(Refused::Unreadable(error)) => Err(unreadable_error(name, error)),

@@ -16,7 +16,7 @@ impl ModelState {
     /// For people, by name.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let default = self.0.default.clone();
-        let model = default.unwrap_or_else(|| "none unless a call or a prompt names one".to_owned());
+        let model = default.unwrap_or_else(|| "none; a call or a prompt must choose one".to_owned());
         let mut rows = vec![("model", model)];
         rows.extend(self.0.providers.iter().map(|provider| ("", key_state(provider))));
         rows

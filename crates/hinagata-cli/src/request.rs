@@ -84,7 +84,7 @@ impl Files for Attached {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
         match self.0.read_bytes(path, LARGEST_FILE) {
             Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(format!("there is none in {}", self.0.path().display())),
+            Ok(None) => Err(format!("not found in {}", self.0.path().display())),
             Err(error) => Err(error.message().to_owned()),
         }
     }
@@ -95,7 +95,7 @@ struct Nowhere;
 
 impl Files for Nowhere {
     fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
-        Err("`--files DIR` has to say where attached files are".to_owned())
+        Err("pass the directory of attached files with `--files DIR`".to_owned())
     }
 }
 

@@ -17,8 +17,8 @@ pub(crate) struct NewFile {
 /// Makes a directory with `files`, whole or not at all.
 pub(crate) fn create_directory(path: &Path, files: &[NewFile]) -> Result<(), Failure> {
     if path.symlink_metadata().is_ok() {
-        return Err(Failure::usage_error(format!("`{}` is there already", display_path(path)))
-            .with_hint("nothing was changed; choose another name, or change what is there"));
+        return Err(Failure::usage_error(format!("`{}` already exists", display_path(path)))
+            .with_hint("nothing was changed; choose another name, or edit the existing one"));
     }
     let failed = |error: io::Error| create_error(path, &error);
     let parent = path.parent().unwrap_or(Path::new("."));
@@ -66,7 +66,7 @@ fn display_path(path: &Path) -> String {
 }
 
 fn create_error(path: &Path, error: &io::Error) -> Failure {
-    let message = format!("`{}` cannot be made", display_path(path));
+    let message = format!("cannot create `{}`", display_path(path));
     hinagata::Error::new(hinagata::Code::Store, message)
         .with("path", path.display().to_string())
         .with_hint("check that the directory can be written and that the disk is not full")

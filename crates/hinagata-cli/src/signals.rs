@@ -6,7 +6,7 @@ use crate::{exit, failure::Failure};
 
 /// Done when the process is asked to stop; asked again, it ends at once.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
-    let failed = |error: io::Error| Failure::system_error(format!("signals cannot be waited for: {error}"));
+    let failed = |error: io::Error| Failure::system_error(format!("cannot wait for signals: {error}"));
     #[cfg(unix)]
     let mut terminate =
         tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(failed)?;

@@ -20,7 +20,7 @@ pub(crate) fn run_with_stack<T: Send>(
         let thread =
             thread::Builder::new().stack_size(size).spawn_scoped(scope, render).map_err(|error| {
                 Failure::usage_error(format!(
-                    "cannot make a stack of {} bytes: {error}",
+                    "cannot allocate a stack of {} bytes: {error}",
                     group_digits(size as u64)
                 ))
                 .with_hint("lower the limit `stack`")

@@ -29,8 +29,8 @@ impl Telemetry {
         }
         hinagata_http::install_tls();
         let exporter = SpanExporter::builder().with_http().build().map_err(|error| {
-            Failure::usage_error(format!("spans cannot be sent as the environment says: {error}"))
-                .with_hint("look at the variables whose names begin with OTEL_EXPORTER_OTLP_")
+            Failure::usage_error(format!("invalid OpenTelemetry variables in the environment: {error}"))
+                .with_hint("check the variables that start with OTEL_EXPORTER_OTLP_")
         })?;
         let mut resource = Resource::builder();
         if std::env::var_os("OTEL_SERVICE_NAME").is_none() {

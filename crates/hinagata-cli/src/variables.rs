@@ -78,7 +78,7 @@ fn read_file(file: &Path, inputs: &Inputs) -> Result<Map<String, Json>, Failure>
     match data_file(file, &argument, inputs)? {
         Json::Object(variables) => Ok(variables),
         other => Err(Failure::usage_error(format!(
-            "`{argument}` holds {}, not an object",
+            "`{argument}` contains {}, not an object",
             ValueType::of_value(&other).noun()
         ))
         .with_hint("write the variables as {\"name\": value, …}")),
@@ -237,7 +237,7 @@ impl Variables {
         let (name, argument) = (assignment.path.join("."), assignment.argument);
         if let Some((_, inner)) = self.assigned.iter().find(|(path, _)| is_inside(path, &name)) {
             return Err(Failure::usage_error(format!("`{argument}` would overwrite `{inner}`"))
-                .with_hint(format!("leave one of them out, or put `{inner}` behind it")));
+                .with_hint(format!("leave one of them out, or put `{inner}` after it")));
         }
         self.texts.retain(|text| text != assignment.path[0]);
         if assignment.path.len() == 1 && assignment.is_text() {

@@ -211,7 +211,7 @@ impl hinagata_jinja::Loader for Library<'_> {
             Some(Language::Go) => Err(Error::runtime(format!(
                 "'{name}' is a Go template: it can be included, but not extended or imported"
             ))
-            .with_hint("use {% include %} for it")),
+            .with_hint("use {% include %} instead")),
             Some(Language::Jinja) => Ok(self.load(name)?.and_then(|compiled| match compiled {
                 Compiled::Jinja(template) => match template.body() {
                     Body::Jinja(jinja) => Some(jinja.clone()),

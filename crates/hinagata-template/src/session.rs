@@ -120,10 +120,10 @@ impl<'r, 'a> Session<'r, 'a> {
             Kind::None | Kind::Undefined => Ok(self.heap.map()?.finish()),
             Kind::Pending => Err(Error::suspended()),
             kind => Err(Error::runtime(format!(
-                "'{name}' is a Jinja template and needs variables by name, not a {}",
+                "'{name}' is a Jinja template and needs a map of variables, not a {}",
                 kind_name(kind)
             ))
-            .with_hint("pass a map: its entries are the variables")),
+            .with_hint("pass a map whose entries are the variables")),
         }
     }
 
@@ -135,7 +135,7 @@ impl<'r, 'a> Session<'r, 'a> {
             let inner: String = chain.iter().map(|open| format!("{open} → ")).collect();
             let circle = format!("{root} → {inner}{name}");
             return Err(Error::runtime(format!("templates include each other in a circle: {circle}"))
-                .with_hint("a template may include itself only in Jinja, without another language between"));
+                .with_hint("recursive includes are possible only among Jinja templates"));
         }
         chain.push(name.to_owned());
         Ok(Link(&self.chain))
@@ -161,7 +161,7 @@ fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Str | Kind::Bytes => "string",
         Kind::Int | Kind::Float => "number",
-        Kind::Bool => "truth value",
+        Kind::Bool => "boolean",
         Kind::List | Kind::Tuple | Kind::Once | Kind::View | Kind::Range => "list",
         _ => "value of another kind",
     }

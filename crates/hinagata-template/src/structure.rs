@@ -52,7 +52,7 @@ fn role<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Value<
     let [name] = named_arguments(arguments, "role", ["name"])?;
     let name = name.ok_or_else(|| Error::runtime("role needs the name of a role"))?;
     if name.is_empty() {
-        return Err(Error::runtime("the name of a role is empty"));
+        return Err(Error::runtime("the role name is empty"));
     }
     if !host.literal {
         Role::from_data(name)?;
@@ -83,7 +83,7 @@ fn resource<'a>(host: &Host<'_, 'a>, arguments: &Arguments<'_, 'a>) -> Result<Va
 pub(crate) fn refuse_roles(part: &Part) -> Result<()> {
     match (part.kind.as_str(), &part.content) {
         (ROLE, Json::String(role)) => Err(Error::runtime(format!(
-            "a message of the role '{role}' starts inside of another one: the messages of this prompt are \
+            "a message with the role '{role}' starts inside another message: the messages of this prompt are \
              declared in its list"
         ))
         .with_hint("add a message to the list, or write the whole prompt as one template")),

@@ -288,8 +288,8 @@ impl Budget {
     #[cold]
     #[inline(never)]
     pub(crate) fn out_of_memory(&self, n: usize) -> Error {
-        Error::limit_reached(LimitKind::Bytes, format!("this machine does not give {n} more bytes"))
-            .with_hint("keep less in variables; the limit `bytes` is more than there is")
+        Error::limit_reached(LimitKind::Bytes, format!("cannot allocate {n} more bytes"))
+            .with_hint("keep less in variables; the limit `bytes` exceeds the memory of this machine")
     }
 
     /// Releases `n` charged bytes.
@@ -331,9 +331,9 @@ impl Budget {
     fn stack_exceeded(&self) -> Error {
         Error::limit_reached(
             LimitKind::Stack,
-            format!("calls and blocks inside each other need more than {} bytes of stack", self.limits.stack),
+            format!("nested calls and blocks need more than {} bytes of stack", self.limits.stack),
         )
-        .with_hint("call less deeply, or nest less inside what is called")
+        .with_hint("reduce the depth of calls or of nested blocks")
     }
 
     /// Enters a nesting level while parsing or compiling. Dropping the guard leaves it.

@@ -109,7 +109,7 @@ impl Calls {
                 LimitKind::Passes,
                 format!("calls depend on each other more than {} deep", limits.passes),
             )
-            .with_hint("a call whose arguments need the result of another waits for it"));
+            .with_hint("a call waits for the calls whose results its arguments need"));
         }
         self.passes.set(self.passes.get() + 1);
         if let Some(index) = self.index.get() {
@@ -135,7 +135,7 @@ impl Calls {
         let new: Vec<_> = unresolved.clone().filter(|call| call.id.0 as usize >= handed_out).collect();
         match done {
             Some(done) if unresolved.count() == 0 => Ok(Pass::Done(done)),
-            _ if new.is_empty() => Err(Error::runtime("a result is waited for that no call brings")),
+            _ if new.is_empty() => Err(Error::runtime("the render waits for a result that no call returns")),
             _ => Ok(Pass::Wait(new)),
         }
     }
@@ -202,7 +202,7 @@ impl Calls {
         if self.calls.len() >= limits.requests {
             return Err(Error::limit_reached(
                 LimitKind::Requests,
-                format!("the template makes more than {} calls to the outside", limits.requests),
+                format!("the template makes more than {} tool calls", limits.requests),
             ));
         }
         let bytes = self.index().bytes.get().saturating_add(document_bytes(&request.arguments));

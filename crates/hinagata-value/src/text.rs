@@ -200,7 +200,7 @@ impl<'a> Text<'a> {
                 LimitKind::Output,
                 format!("the output has more than {} characters", limit.limit),
             )
-            .with_hint("shorten what is inserted, or raise the limit `output`"));
+            .with_hint("shorten the inserted values, or raise the limit `output`"));
         }
         Ok(())
     }

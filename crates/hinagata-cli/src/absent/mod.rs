@@ -18,6 +18,6 @@ use crate::failure::Failure;
 /// The error of a call that needs `feature`.
 #[cfg(not(all(feature = "llm", feature = "mcp", feature = "server", feature = "watch")))]
 pub(crate) fn missing_feature(call: &str, feature: &str) -> Failure {
-    Failure::usage_error(format!("this build of hina has no `{call}`"))
+    Failure::usage_error(format!("`{call}` is not part of this build of hina"))
         .with_hint(format!("build it with the feature `{feature}`"))
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             let own = |source: &&String| candidates.iter().all(|candidate| candidate.source != **source);
             if let Some(other) = chosen.as_ref().filter(own) {
                 output::print_text(&format!(
-                    "* in its place, as you decided: {}\n",
+                    "* replaced, as you accepted: {}\n",
                     output::sanitize_text(other)
                 ))?;
             }

@@ -84,7 +84,10 @@ fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), 
             };
             let mut rows = vec![vec![text(&found.value), found.origin.to_string()]];
             rows.extend(
-                found.overridden.iter().map(|(value, origin)| vec![text(value), format!("{origin} (lost)")]),
+                found
+                    .overridden
+                    .iter()
+                    .map(|(value, origin)| vec![text(value), format!("{origin} (overridden)")]),
             );
             output::print_text(&format!("{}\n\n{}", found.setting.meaning, output::align_columns(&rows)))
         }

@@ -222,7 +222,7 @@ fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), F
     // Where everything is in the text there is nothing to tell.
     let whole = report.entries.iter().all(Entry::is_packed) && report.unmatched.is_empty();
     if !whole || output::is_terminal() {
-        output::print_status(&summary(&report, " (--report tells which)"));
+        output::print_status(&summary(&report, " (--report lists them)"));
     }
     reporter.print_warnings(&report);
     Ok(())

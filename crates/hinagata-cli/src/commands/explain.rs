@@ -76,8 +76,8 @@ fn section(page: &mut String, title: &str, rows: &[Vec<String>]) {
 fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
     let chosen = &trace.chosen;
     let why = match chosen.reason {
-        "resolution" => ", as you decided",
-        "replacement" => ", in its place as you decided",
+        "resolution" => ", by resolution",
+        "replacement" => ", by accepted replacement",
         _ => "",
     };
     let size = |size: &hinagata::Size| {
@@ -87,7 +87,7 @@ fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
     let times = &trace.times;
     let mut rows = vec![("source", format!("{}{why}", workspace.display_path(&chosen.source)))];
     if chosen.asked != chosen.prompt_id {
-        rows.insert(0, ("asked for", chosen.asked.clone()));
+        rows.insert(0, ("requested", chosen.asked.clone()));
     }
     if let [_, parents @ ..] = chosen.extends.as_slice()
         && !parents.is_empty()
@@ -119,7 +119,7 @@ fn variable(workspace: &Workspace, variable: &TracedVariable) -> Vec<Vec<String>
     rows.extend(variable.lost.iter().map(|lost| {
         let layer = lost.layer.as_str();
         let origin = self::origin(workspace, &lost.origin, layer);
-        [" lost", &*self::value(&lost.value), layer, &*origin].map(sanitize_text).to_vec()
+        [" overrides", &*self::value(&lost.value), layer, &*origin].map(sanitize_text).to_vec()
     }));
     rows
 }
@@ -143,7 +143,7 @@ fn template(workspace: &Workspace, template: &TracedTemplate) -> Vec<Vec<String>
     let mut rows =
         vec![vec![sanitize_text(&workspace.display_path(&template.file)), template.engine.to_owned()]];
     let used = |used: &TracedUse| {
-        let name = if used.name.is_empty() { "(only a run knows)" } else { &used.name };
+        let name = if used.name.is_empty() { "(decided at run time)" } else { &used.name };
         let file =
             used.file.as_ref().map_or_else(|| "not found".to_owned(), |file| workspace.display_path(file));
         let what = format!("  {} {}, line {}", used.how, sanitize_text(name), used.line);

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         }
         Format::Text => {
             let line = |(path, made): &(PathBuf, bool)| {
-                let what = if *made { "made" } else { "kept" };
+                let what = if *made { "created" } else { "unchanged" };
                 format!("{what} {}\n", paths::relative_to(&current, path).display())
             };
             output::print_text(&made.iter().map(line).collect::<String>())?;
@@ -66,10 +66,10 @@ fn next(root: &Path) -> String {
     format!(
         "
 Try next:
-{step}  hina render hello name=Rumi      fill the example
-  hina show hello                  what it takes
-  hina list                        the prompts there are, built-in ones too
-  hina new my_prompt               a prompt of your own
+{step}  hina render hello name=Rumi      render the example
+  hina show hello                  show what it takes
+  hina list                        list all prompts, including built-in ones
+  hina new my_prompt               create your own prompt
 "
     )
 }

@@ -81,10 +81,7 @@ fn warn_undecided(workspace: &Workspace, arguments: &Arguments, left_out: &[Line
     let computed = left_out.iter().filter(|line| asked && line.has_computed_metadata());
     for line in computed.filter(|line| line.is_of_pack(arguments) && !arguments.conflicts) {
         workspace.print_advice(
-            format!(
-                "`{}` is left out: only running its prompt.py tells what its METADATA says",
-                line.listing.id
-            ),
+            format!("`{}` is left out: prompt.py computes its METADATA", line.listing.id),
             "write METADATA as plain literals",
         );
     }
@@ -149,7 +146,7 @@ impl Line {
             Ok(_) if self.has_computed_metadata() => {
                 let mut row = vec![id, "computed".to_owned(), "-".to_owned(), place];
                 if output::is_terminal() {
-                    row.push("only running its prompt.py tells what its METADATA says".to_owned());
+                    row.push("prompt.py computes its METADATA".to_owned());
                 }
                 row
             }

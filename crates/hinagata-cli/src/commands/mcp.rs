@@ -40,8 +40,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         .enable_all()
         .thread_name("hinagata")
         .build();
-    let runtime =
-        runtime.map_err(|error| Failure::system_error(format!("no threads could be started: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::system_error(format!("cannot start threads: {error}")))?;
     let served = runtime.block_on(serve(arguments, &workspace));
     runtime.shutdown_background();
     served
@@ -84,6 +83,6 @@ fn follow_files(mcp: &Mcp, engine: &Engine) -> Option<Watcher> {
     };
     engine
         .watch_files(changed)
-        .inspect_err(|error| tracing::warn!(error = error.message(), "changes are not noticed"))
+        .inspect_err(|error| tracing::warn!(error = error.message(), "changes are not detected"))
         .ok()
 }

@@ -120,7 +120,7 @@ impl ModuleCall {
         let (files, assignments): (Vec<&String>, Vec<&String>) = self.arguments.iter().partition(is_file);
         if files.is_empty() {
             return Err(Failure::usage_error("no module file")
-                .with_hint("name at least one `.yaml`, `.json` or `.toml`"));
+                .with_hint("pass at least one `.yaml`, `.json` or `.toml`"));
         }
         let modules = AdHocModules::from_files(files)?;
         let assignments: Vec<String> = assignments.into_iter().cloned().collect();

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     warn_if_shadowed(&workspace, &id, &source);
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"prompt_id": id.as_str(), "source": source})),
-        Format::Text => output::print_text(&format!("made {}\n", workspace.display_path(&source))),
+        Format::Text => output::print_text(&format!("created {}\n", workspace.display_path(&source))),
     }
 }
 
@@ -89,14 +89,16 @@ fn warn_if_shadowed(workspace: &Workspace, id: &PromptId, source: &str) {
         Ok(choice) if choice.entry.source() == source => {}
         Err(error) if error.code() == Code::Conflict => {
             workspace.print_advice(
-                format!("`{id}` is in several places now"),
+                format!("`{id}` now has several candidates"),
                 format!("choose with `hina resolve {id}`"),
             );
         }
         Ok(choice) => {
             let other = output::sanitize_text(choice.entry.source());
-            workspace
-                .print_advice(format!("`{id}` means {other}"), format!("choose with `hina resolve {id}`"));
+            workspace.print_advice(
+                format!("`{id}` refers to {other}"),
+                format!("choose with `hina resolve {id}`"),
+            );
         }
         Err(_) if source.starts_with(PACKS) => {
             workspace.print_advice("a pack that changed is not used", "approve it again: `hina pack list`");

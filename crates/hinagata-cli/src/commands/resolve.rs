@@ -95,7 +95,7 @@ fn ask(catalog: &Catalog, id: &str, globals: &Globals) -> Result<(), Failure> {
     let entries = catalog.candidate_entries(id)?;
     let table = candidates_table(&candidates, chosen_source(catalog, id).as_deref());
     output::print_status(&format!("{}\n{table}\n", difference::diff_candidates(&entries).trim_start()));
-    match terminal::ask_number("which one counts?", candidates.len())? {
+    match terminal::ask_number("which one should be used?", candidates.len())? {
         Some(number) => choose(catalog, id, &candidates[number - 1].source, globals),
         None => print_resolution(catalog, id, globals),
     }

@@ -59,8 +59,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let telemetry = Telemetry::start()?;
     start_log(&workspace, telemetry.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
-    let runtime =
-        runtime.map_err(|error| Failure::system_error(format!("no threads could be started: {error}")))?;
+    let runtime = runtime.map_err(|error| Failure::system_error(format!("cannot start threads: {error}")))?;
     let served = runtime.block_on(serve(&workspace, globals, telemetry.as_ref().map(Telemetry::link_spans)));
     // Renders that nobody waits for any more are not waited for here either.
     runtime.shutdown_background();
@@ -120,13 +119,13 @@ fn read_legacy_config(
     let root = globals.root().path;
     let read = |path: &Path| {
         std::fs::read_to_string(path)
-            .map_err(|error| Failure::not_found(format!("{} cannot be read: {error}", path.display())))
+            .map_err(|error| Failure::not_found(format!("cannot read {}: {error}", path.display())))
     };
     if let Some(path) = &arguments.config {
         let old = legacy_config::read_legacy_config(&path.display().to_string(), &read(path)?)?;
         if !old.ignored.is_empty() {
             let names = old.ignored.join("`, `");
-            output::print_status(&format!("warning: `{names}` of {} is not followed\n", path.display()));
+            output::print_status(&format!("warning: `{names}` in {} is ignored\n", path.display()));
         }
         return Ok(old);
     }
@@ -139,7 +138,7 @@ fn read_legacy_config(
             // It says where to listen, which store to open and where to send keys of models. A workspace that was cloned
             // must not decide that, and going on without it would serve something else than it asks for.
             return Err(Failure::usage_error(format!(
-                "{name} is the configuration of an older daemon, which is followed only when you name it"
+                "{name} is the configuration of an older daemon, which is used only with --config"
             ))
             .with_hint(format!("hina serve --config {name}"))
             .with_hint(format!("or write its settings into {}", hinagata::SETTINGS_FILE)));

@@ -80,7 +80,7 @@ fn facts(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Vec
     let computed: Vec<&str> = definition.hooks.needs_loading.iter().map(|(name, _)| *name).collect();
     let computed = match computed.as_slice() {
         [] => String::new(),
-        names => format!("{}: only running prompt.py tells, which a render does", names.join(", ")),
+        names => format!("{}: computed by prompt.py at render time", names.join(", ")),
     };
     let permissions: Vec<&str> = definition.permissions.granted_names().collect();
     let mut facts: Vec<(&str, String)> = vec![

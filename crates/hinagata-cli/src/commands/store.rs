@@ -114,7 +114,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 /// The state of the store, if it answers: an old one would mislead whoever looks at it.
 fn live_snapshot(engine: &Engine, workspace: &Workspace) -> Result<std::sync::Arc<StoreSnapshot>, Failure> {
-    let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "there is no store"))?;
+    let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "no store is configured"))?;
     if let Some((_, error)) = &snapshot.health.outage {
         return Err(error.clone().into());
     }
@@ -158,7 +158,7 @@ fn get(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Result<(), Failur
 
 fn missing_document(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Failure {
     let near = hinagata_value::near_names(id, snapshot.documents(kind).keys().map(|known| &**known));
-    Failure::not_found(format!("the store has no {} `{id}`", kind.singular()))
+    Failure::not_found(format!("{} `{id}` not found in the store", kind.singular()))
         .with_near(near)
         .with_hint(format!("`hina store list {kind}` lists what is there"))
 }
@@ -168,7 +168,7 @@ fn read_value(value: Option<&str>, file: Option<&std::path::Path>, text: bool) -
     let (content, argument) = match (value, file) {
         (Some(value), _) => (value.to_owned(), value),
         (None, Some(file)) => (Inputs::default().read_text(file, "--file")?, "--file"),
-        (None, None) => return Err(Failure::usage_error("nothing is given")),
+        (None, None) => return Err(Failure::usage_error("no value is given")),
     };
     if text {
         return Ok(Value::String(content));
@@ -176,7 +176,7 @@ fn read_value(value: Option<&str>, file: Option<&std::path::Path>, text: bool) -
     serde_json::from_str(&content).map_err(|error| {
         let failure =
             Failure::usage_error(format!("`{}` is not valid JSON: {error}", output::sanitize_text(argument)));
-        failure.with_hint("a text stands in quotes, as '\"go\"'; or add --text")
+        failure.with_hint("write a string in quotes, as '\"go\"', or add --text")
     })
 }
 
@@ -253,7 +253,7 @@ fn import(
 }
 
 fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
-    let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "there is no store"))?;
+    let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "no store is configured"))?;
     let place = hinagata_host::store_location(&workspace.host.settings, |file| workspace.display_path(file));
     let counts: Map<String, Value> = StoreKind::ALL
         .into_iter()
@@ -293,7 +293,7 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
 const fn freshness_text(freshness: Freshness) -> &'static str {
     match freshness {
         Freshness::Once => "read by each command",
-        Freshness::Watched => "seen as the file changes",
+        Freshness::Watched => "detected when the file changes",
         Freshness::Tracked => "reported by the server (client tracking)",
         Freshness::Notified => "reported by the server (keyspace notifications)",
         Freshness::Polled => "read again every few seconds",

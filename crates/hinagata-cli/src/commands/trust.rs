@@ -86,7 +86,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
                 privileged.iter().map(|(name, found)| vec![(*name).to_owned(), value_text(found)]).collect();
             let counts = match rows.is_empty() {
                 true => "no setting of it requires trust\n".to_owned(),
-                false => format!("from now on these settings of it count:\n{}", output::align_columns(&rows)),
+                false => format!("these settings now take effect:\n{}", output::align_columns(&rows)),
             };
             output::print_text(&format!("you trust {path}\n{counts}"))
         }
@@ -104,7 +104,7 @@ fn value_text(found: &ResolvedSetting) -> String {
 
 /// What would come into force, for somebody who has to decide about it.
 fn page(path: &str, privileged: &[(&str, &ResolvedSetting)], python: &[Diagnostic]) -> String {
-    let mut page = format!("If you trust {path}, this comes into force:\n\nSettings\n");
+    let mut page = format!("If you trust {path}, this takes effect:\n\nSettings\n");
     let rows: Vec<_> = privileged.iter().map(|(name, found)| setting_row(name, found)).collect();
     match rows.is_empty() {
         true => page.push_str("  no setting of it requires trust\n"),
@@ -113,7 +113,7 @@ fn page(path: &str, privileged: &[(&str, &ResolvedSetting)], python: &[Diagnosti
     page.push_str("\nPython\n");
     let rows: Vec<_> = python.iter().map(python_row).collect();
     match rows.is_empty() {
-        true => page.push_str("  none that is used now declares http_request, llm_call or subprocess\n"),
+        true => page.push_str("  no code in use declares http_request, llm_call or subprocess\n"),
         false => page.push_str(&output::align_columns(&rows)),
     }
     page.push('\n');
@@ -130,10 +130,10 @@ fn setting_row(name: &str, found: &ResolvedSetting) -> Vec<String> {
 fn consequence(name: &str, value: &str) -> Option<&'static str> {
     Some(match (name, value) {
         ("hooks.sandbox", "off") => "Python runs unconfined: it can do everything that you can",
-        ("hooks.sandbox", "best-effort") => "Python runs also where the system cannot confine it",
+        ("hooks.sandbox", "best-effort") => "Python runs even if the system cannot confine it",
         ("hooks.python", _) => "this program runs for every hook and provider",
         (name, _) if name.starts_with("mcp_servers.") => {
-            "this program is started, or this address asked, when a template calls its tools"
+            "starts this program or connects to this address when a template calls its tools"
         }
         _ => return None,
     })
@@ -151,7 +151,7 @@ fn revoke(trust: &Trust, globals: &Globals) -> Result<(), Failure> {
     let shown = path.display().to_string();
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"path": shown, "trusted": false, "was_trusted": was})),
-        Format::Text if was => output::print_text(&format!("you trust {shown} no more\n")),
+        Format::Text if was => output::print_text(&format!("you no longer trust {shown}\n")),
         Format::Text => output::print_text(&format!("you did not trust {shown}\n")),
     }
 }

@@ -49,10 +49,10 @@ fn text(found: &Validation) -> String {
             .iter()
             .map(|problem| format!("wrong value: `{}{}`: {}", problem.name, problem.path, problem.message)),
     );
-    lines.extend(found.reserved.iter().map(|name| format!("reserved: `{name}` cannot be given")));
+    lines.extend(found.reserved.iter().map(|name| format!("reserved: `{name}` cannot be passed")));
     lines.extend(found.unknown.iter().map(|unknown| {
         let near = did_you_mean(&unknown.near).map(|near| format!("; {near}")).unwrap_or_default();
-        format!("warning: nothing declares `{}`{near}", unknown.name)
+        format!("warning: undeclared variable `{}`{near}", unknown.name)
     }));
     lines.extend(found.type_warnings.iter().map(|problem| typed("warning", problem)));
     if found.valid {

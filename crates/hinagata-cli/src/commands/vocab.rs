@@ -71,7 +71,7 @@ fn print_all(catalog: &Catalog, globals: &Globals) -> Result<(), Failure> {
             rows.push(vec![
                 namespace.to_owned(),
                 word.to_owned(),
-                preferred.clone().unwrap_or_else(|| "(a circle)".to_owned()),
+                preferred.clone().unwrap_or_else(|| "(cycle)".to_owned()),
             ]);
             words.insert(word.to_owned(), json!(preferred));
         }

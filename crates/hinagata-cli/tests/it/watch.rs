@@ -122,5 +122,5 @@ fn what_is_wrong_is_told_and_watching_goes_on() {
 fn standard_input_cannot_be_watched() {
     let place = workspace();
     let watching = Watching::start(place.path(), &["hello", "name=@-"]);
-    watching.expect("error: `--watch` would have to read standard input again");
+    watching.expect("error: `--watch` cannot read standard input again");
 }

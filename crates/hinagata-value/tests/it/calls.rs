@@ -472,7 +472,7 @@ fn a_call_that_is_never_resolved_is_an_error_and_no_endless_loop() {
         assert!(matches!(first, Pass::Wait(new) if new.len() == 1));
         calls.begin_pass(&limits).expect("the second");
         let error = calls.end_pass(pass(steps, &calls, &limits)).expect_err("nothing new");
-        assert_eq!(error.message(), "a result is waited for that no call brings");
+        assert_eq!(error.message(), "the render waits for a result that no call returns");
     }
 }
 

@@ -81,7 +81,7 @@ fn decide(
         let Replacement { replaces, by, .. } = replacement;
         decided.push(
             match terminal::ask_yes(&format!(
-                "let `{}` take the place of `{}`?",
+                "let `{}` replace `{}`?",
                 sanitize_text(by),
                 sanitize_text(replaces)
             ))? {
@@ -127,9 +127,9 @@ fn print_report(
     let mut text = format!("{id} is {}\n", summary.state);
     for one in decided {
         text.push_str(&format!(
-            "that `{}` replaces `{}` is {}\n",
-            sanitize_text(&one.by),
+            "replacement of `{}` by `{}`: {}\n",
             sanitize_text(&one.replaces),
+            sanitize_text(&one.by),
             serialized_name(&one.state)
         ));
     }

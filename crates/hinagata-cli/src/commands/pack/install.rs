@@ -41,7 +41,9 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             output::print_text(&page::format_details(&workspace, &installed.pack))?;
             // The same bytes as before are still what was approved.
             output::print_status(&match installed.pack.summary.state {
-                Approval::Approved => "\nInstalled. It is what you approved, and is used.\n".to_owned(),
+                Approval::Approved => {
+                    "\nInstalled. Its files match your approval, so it is used.\n".to_owned()
+                }
                 _ => format!("\nInstalled. Nothing of it is used before `hina pack approve {id}`.\n"),
             });
             Ok(())

@@ -39,7 +39,7 @@ pub(super) fn format_details(workspace: &Workspace, pack: &PackDetails) -> Strin
     let conflicts = pack.conflicts.iter().map(|conflict| {
         vec![format!("{} {}", serialized_name(&conflict.kind), conflict.name), conflict.others.join(", ")]
     });
-    section(&mut page, "Has in common with others", conflicts.collect());
+    section(&mut page, "Conflicts with other packs", conflicts.collect());
     section(&mut page, "Problems", pack.problems.iter().map(|one| problem(workspace, one)).collect());
     page
 }
@@ -68,9 +68,9 @@ fn python(file: &PythonFile, trusted: bool) -> Vec<String> {
         false => format!("{name} (after `hina trust`)"),
     };
     let may = match file.permissions.as_deref() {
-        Some([]) => "uses nothing".to_owned(),
+        Some([]) => "uses no permissions".to_owned(),
         Some(names) => format!("uses {}", names.iter().map(named).collect::<Vec<_>>().join(", ")),
-        None => "only running it can tell what it uses".to_owned(),
+        None => "computes its permissions at run time".to_owned(),
     };
     let hooks = if file.hooks.is_empty() { String::new() } else { file.hooks.join(", ") };
     vec![file.file.clone(), serialized_name(&file.role), may, hooks]

@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&removed),
         Format::Text => {
-            let mut text = format!("{} is removed\n", sanitize_text(removed.pack_id.as_str()));
+            let mut text = format!("removed {}\n", sanitize_text(removed.pack_id.as_str()));
             for id in &removed.resolutions {
                 text.push_str(&format!("deleted the resolution of {id}\n"));
             }

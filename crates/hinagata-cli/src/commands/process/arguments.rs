@@ -267,7 +267,7 @@ fn messages(
     all.extend(say.map(|text| DialogueMessage::new("user", text)));
     match all.is_empty() {
         true => Err(Failure::usage_error("no conversation to continue")
-            .with_hint("name a file with messages, or say something with `--say`")),
+            .with_hint("pass a file with messages, or a message with `--say`")),
         false => Ok(all),
     }
 }

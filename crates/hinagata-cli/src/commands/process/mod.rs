@@ -97,7 +97,7 @@ fn print(
         let count = outcome.left_out;
         workspace.print_advice(
             format!("left out {count} of the oldest messages"),
-            "`--target-tokens` says how much of the conversation is sent",
+            "`--target-tokens` sets how much of the conversation is sent",
         );
     }
     if !show.has_printed() {
@@ -134,7 +134,7 @@ fn with_state(failed: Ended, saved: &SavedProcess, common: &arguments::Common, s
 }
 
 fn stopped_failure(saved: &SavedProcess, common: &arguments::Common, show: &Show) -> Failure {
-    let failure = Failure::system_error(format!("stopped after {} whole answers", show.calls()));
+    let failure = Failure::system_error(format!("stopped after {} complete answers", show.calls()));
     match saved::save_process(saved, common, show.calls()) {
         None => failure,
         Some(Ok(path)) => failure.with_hint(saved::resume_hint(saved, &path)),

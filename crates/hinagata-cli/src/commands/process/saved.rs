@@ -40,11 +40,11 @@ pub(super) fn read_saved(path: &Path, name: &str) -> Result<SavedProcess, Failur
     let displayed = path.display();
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::not_found(format!("file `{displayed}` not found")),
-        _ => Failure::usage_error(format!("`{displayed}` cannot be read: {}", system_message(&error))),
+        _ => Failure::usage_error(format!("cannot read `{displayed}`: {}", system_message(&error))),
     })?;
     let invalid_state = |why: String| {
         Failure::usage_error(format!("`{displayed}` is not a saved process: {why}"))
-            .with_hint("name the file that the process was saved in when it ended")
+            .with_hint("pass the file that the process was saved to")
     };
     let saved: SavedProcess =
         serde_json::from_str(&text).map_err(|error| invalid_state(error.to_string()))?;
@@ -72,9 +72,7 @@ pub(super) fn save_process(
     let path = common.state.clone().or_else(|| common.resume.clone()).map_or_else(|| new_path(saved), Ok);
     Some(path.and_then(|path| match write(saved, &path) {
         Ok(()) => Ok(path),
-        Err(error) => {
-            Err(format!("its state could not be saved in {}: {}", path.display(), system_message(&error)))
-        }
+        Err(error) => Err(format!("cannot save its state to {}: {}", path.display(), system_message(&error))),
     }))
 }
 

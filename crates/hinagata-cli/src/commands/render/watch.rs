@@ -22,8 +22,8 @@ const MOST_NAMED: usize = 3;
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     if arguments.call.uses_stdin() {
-        return Err(Failure::usage_error("`--watch` would have to read standard input again")
-            .with_hint("put what it holds into a file"));
+        return Err(Failure::usage_error("`--watch` cannot read standard input again")
+            .with_hint("save the input to a file"));
     }
     let workspace = Workspace::open_quietly(globals)?;
     let mut watched = watched_paths(

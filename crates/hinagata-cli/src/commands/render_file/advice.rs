@@ -36,7 +36,7 @@ pub(super) fn with_variable_hint(failure: Failure, error: &Error, variables: &Js
     match missing {
         _ if !near.is_empty() => failure.with_near(near),
         Missing::Variable(name) if !PLACED.contains(&name) && !is_called(error) => {
-            failure.with_hint(format!("a variable is passed with `{name}=…`"))
+            failure.with_hint(format!("pass the variable with `{name}=…`"))
         }
         _ => failure,
     }
@@ -82,10 +82,10 @@ pub(super) fn with_template_hint(
     }
     let failure = remarks.into_iter().fold(failure, Failure::with_hint);
     let failure = failure.with_hint(match root {
-        Some(root) => format!("templates are looked for beneath `{}`", root.display()),
-        None => "a template from standard input has no directory; `--root DIR` names one".to_owned(),
+        Some(root) => format!("templates are loaded from `{}`", root.display()),
+        None => "a template from standard input has no directory; `--root DIR` sets one".to_owned(),
     });
-    if go { failure.with_hint("`--with FILE` adds what another file defines") } else { failure }
+    if go { failure.with_hint("`--with FILE` adds the definitions of another file") } else { failure }
 }
 
 /// Go has no kind of error for it.

@@ -141,7 +141,7 @@ fn read_template(
     let shown = display_name(path);
     if path.is_dir() {
         return Err(
-            Failure::usage_error(format!("`{shown}` is a directory")).with_hint("name a template file in it")
+            Failure::usage_error(format!("`{shown}` is a directory")).with_hint("pass a template file in it")
         );
     }
     match inputs.open(path, argument)? {

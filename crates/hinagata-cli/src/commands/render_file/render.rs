@@ -48,7 +48,7 @@ fn run_template(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<O
 fn expect_done<T>(pass: Pass<'_, T>) -> Result<T, Error> {
     match pass {
         Pass::Done(result) => Ok(result),
-        Pass::Wait(_) => Err(Error::runtime("a function needs the outside, which is not there")),
+        Pass::Wait(_) => Err(Error::runtime("a function calls another program, which is not possible here")),
     }
 }
 

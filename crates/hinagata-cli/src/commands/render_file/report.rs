@@ -51,7 +51,7 @@ impl Outcome {
     /// The text that was written, and what is to be said about it.
     pub(super) fn new(written: Written, pieces: Option<Vec<Piece>>, usage: Usage) -> Result<Self, Error> {
         let parts = written.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Part(_)));
-        let warning = "the template makes messages or parts: the text leaves out roles, media and resources";
+        let warning = "the template creates messages or parts: the text omits roles, media and resources";
         let warnings = parts.then(|| warning.to_owned()).into_iter().collect();
         Ok(Self { text: written.into_text()?, warnings, pieces, usage })
     }
