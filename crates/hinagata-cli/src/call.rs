@@ -20,11 +20,11 @@ use crate::{
     workspace::Workspace,
 };
 
-/// What a context can tell.
+/// The fields of a context.
 const CONTEXT: [&str; 7] =
     ["agent_id", "language", "model", "session", "session_id", "session_state", "workspace_path"];
 
-/// What of a context is an object; everything else is text.
+/// The fields of a context that are objects. All others are text.
 const OBJECTS: [&str; 2] = ["session", "session_state"];
 
 /// Options of every command that calls a prompt.
@@ -76,7 +76,7 @@ impl CallArguments {
         self.variables.files()
     }
 
-    /// Whether standard input is read, which can be read once only.
+    /// Whether standard input is read, which is possible only once.
     #[cfg(feature = "watch")]
     pub(crate) fn uses_stdin(&self) -> bool {
         self.variables.uses_stdin()
@@ -129,7 +129,7 @@ fn full_path(written: &str) -> String {
         true => path,
         false => path.canonicalize().or_else(|_| std::path::absolute(&path)).unwrap_or(path),
     };
-    // What is no text cannot have been written.
+    // A value that is not text was not given as text.
     full.to_str().map_or_else(|| written.to_owned(), str::to_owned)
 }
 
@@ -141,7 +141,7 @@ impl Call {
         self
     }
 
-    /// Renders the prompt; with `explain` the result tells why it looks as it does.
+    /// Renders the prompt. With `explain`, the result has a trace.
     pub(crate) fn render_prompt(
         &self,
         workspace: &Workspace,
@@ -160,7 +160,7 @@ impl Call {
         })
     }
 
-    /// Refuses an agent that is not there, and warns of a workspace path that leads nowhere.
+    /// Fails for an unknown agent, and warns about a missing workspace path.
     fn check_caller(&self, workspace: &Workspace, engine: &Engine) -> Result<(), Failure> {
         if let Some(path) = self.context.workspace_path.as_ref().filter(|path| !Path::new(path).is_dir()) {
             workspace.print_advice(
@@ -177,7 +177,7 @@ impl Call {
         }
     }
 
-    /// What is wrong with the variables.
+    /// The result of checking the variables.
     pub(crate) fn validate_variables(
         &self,
         workspace: &Workspace,
@@ -212,11 +212,11 @@ impl Call {
         }
     }
 
-    /// The variables, with texts as what the prompt declares.
+    /// The variables. Texts are converted to the declared types.
     fn typed_variables(&self, workspace: &Workspace, engine: &Engine) -> Result<Map<String, Json>, Failure> {
         let mut variables = self.variables.values.clone();
         if self.variables.texts().next().is_some() {
-            // What it declares may have to be computed. Where that fails, the render would only fail once more.
+            // Declarations may have to be computed. If that fails, the render reports the same error.
             engine.load_definition_blocking(&self.id).map_err(|error| with_limit_hint(error, workspace))?;
             let typed = engine.variables_from_text(&self.id, self.variables.texts());
             variables.extend(typed.map_err(with_type_hint)?);
@@ -225,7 +225,7 @@ impl Call {
     }
 }
 
-/// Says how a value is written that no text can be.
+/// The hint on how to write a value that cannot be given as text.
 fn with_type_hint(error: hinagata::Error) -> Failure {
     let problems = error.details().get("type_errors").and_then(Json::as_array);
     let written = problems.into_iter().flatten().find_map(|problem| {

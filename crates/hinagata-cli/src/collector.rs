@@ -1,4 +1,4 @@
-//! Whether spans are requested: what a build with the feature `telemetry` obeys, and one without it warns about.
+//! Whether the environment requests trace spans. A build without the feature `telemetry` warns about it.
 
 /// Whether the environment names a collector and does not switch it off.
 pub(crate) fn is_collector_named(env: impl Fn(&str) -> Option<String>) -> bool {

@@ -1,16 +1,16 @@
-//! What a shell offers when the user asks it to complete a word: the names that are really there.
+//! Completion candidates: the existing names.
 
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use crate::workspace::{Globals, Workspace};
 
-/// The environment variable by which a shell asks.
+/// The environment variable that a shell sets to request completions.
 pub(crate) const VARIABLE: &str = "HINAGATA_COMPLETE";
 
 /// The ids of prompts, each with its description.
 pub(crate) fn complete_prompts() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
-        // A shell shows candidates or nothing: whoever runs the command is told what is wrong.
+        // Errors give no candidates. Running the command reports them.
         let Ok(workspace) = Workspace::open_quietly(&Globals::for_scripts()) else { return Vec::new() };
         let candidate = |listing: hinagata::Listing| {
             let described = listing.definition.ok().and_then(|found| found.metadata.description.clone());
@@ -21,7 +21,7 @@ pub(crate) fn complete_prompts() -> ArgValueCandidates {
     })
 }
 
-/// The names of packs, each with what the user said about it.
+/// The names of packs, each with its approval state.
 pub(crate) fn complete_packs() -> ArgValueCandidates {
     ArgValueCandidates::new(|| {
         let Ok(workspace) = Workspace::open_quietly(&Globals::for_scripts()) else { return Vec::new() };

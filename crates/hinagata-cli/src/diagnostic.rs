@@ -1,4 +1,4 @@
-//! Messages that look like a compiler's: what, where with an excerpt, the way there, what to do next.
+//! Messages in the style of a compiler: the error, an excerpt, notes and hints.
 
 mod notes;
 
@@ -28,7 +28,7 @@ impl Level {
     }
 }
 
-/// What the paths of places start at.
+/// The base of the paths of places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     /// The current directory: they are as the user wrote them.
@@ -37,26 +37,26 @@ pub(crate) enum Base {
     Workspace,
 }
 
-/// Something to tell the user about what they wrote.
+/// A report for the user.
 #[derive(Clone, Debug)]
 pub(crate) struct Diagnostic {
     pub(crate) level: Level,
     pub(crate) code: &'static str,
     pub(crate) exit: exit::Code,
     pub(crate) message: String,
-    /// What it tells a machine, by name.
+    /// The details for scripts, by name.
     pub(crate) details: Map<String, Json>,
     pub(crate) place: Option<Place>,
     pub(crate) base: Base,
-    /// The file or directory that it is about, where there is no place.
+    /// The file or directory that it is about, if there is no place.
     pub(crate) about: Option<String>,
     /// The includes, imports and calls around the place, innermost first.
     pub(crate) chain: Vec<Place>,
-    /// What the system said.
+    /// The error of the system.
     pub(crate) cause: Option<String>,
     /// Names that may have been meant.
     pub(crate) near: Vec<String>,
-    /// What to do next.
+    /// The hints.
     pub(crate) advice: Vec<String>,
 }
 
@@ -96,7 +96,7 @@ impl Diagnostic {
             Level::Warning => annotate_snippets::Level::WARNING,
         };
         let title = level.primary_title(self.title());
-        // What is wrong with a call of the command, or merely odd, needs no name to search for.
+        // Usage errors and warnings are shown without a code.
         let named = self.level == Level::Error && self.exit != exit::Code::Usage;
         let mut group = Group::with_title(if named { title.id(self.code) } else { title });
         if let Some(place) = &self.place {
@@ -137,7 +137,7 @@ impl Diagnostic {
 
     fn help_lines(&self) -> impl Iterator<Item = String> {
         let question = did_you_mean(&self.near);
-        // Some advice asks the same.
+        // A hint may already contain the same question.
         let repeats = |advice: &&String| !self.near.is_empty() && advice.starts_with("did you mean");
         let advice: Vec<String> = self.advice.iter().filter(|advice| !repeats(advice)).cloned().collect();
         question.into_iter().chain(advice)
@@ -157,7 +157,7 @@ fn known_column(place: &Place) -> Option<u32> {
     (place.column > 0).then_some(place.column)
 }
 
-/// The line of the place with a caret under what it covers; the bare place where there is no line.
+/// The line of the place with a caret below its span, or only the place without a line.
 fn excerpt(place: &Place) -> Element<'_> {
     // The renderer cleans the source, but not the path.
     let path = normalize_untrusted_str(&place.template);
@@ -189,7 +189,7 @@ fn covered_range(line: &str, place: &Place) -> Range<usize> {
     start..end.max(next)
 }
 
-/// The bytes of the word that `text` starts with, or of what is in quotes or brackets.
+/// The length in bytes of the first word, quoted text or bracketed text.
 fn word_length(text: &str) -> usize {
     let end = match text.chars().next() {
         Some(quote @ ('"' | '\'')) => text[1..].find(quote).map(|at| at + 2),
@@ -221,7 +221,7 @@ fn find_closing(text: &str) -> Option<usize> {
     None
 }
 
-/// What follows `NAME:LINE: ` or `NAME:LINE:COLUMN: `.
+/// The text after `NAME:LINE: ` or `NAME:LINE:COLUMN: `.
 fn after_go_place(text: &str) -> Option<&str> {
     let mut from = 0;
     while let Some(at) = text[from..].find(": ") {
@@ -235,7 +235,7 @@ fn after_go_place(text: &str) -> Option<&str> {
     None
 }
 
-/// The question behind names that are close to a wrong one.
+/// The question with similar names.
 pub(crate) fn did_you_mean(near: &[String]) -> Option<String> {
     let quoted: Vec<_> = near.iter().map(|name| format!("`{name}`")).collect();
     let (last, before) = quoted.split_last()?;

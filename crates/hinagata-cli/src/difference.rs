@@ -1,4 +1,4 @@
-//! How the files of candidates differ, for somebody who has to choose.
+//! The differences between the files of candidates.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -46,7 +46,7 @@ fn diff_entries(old: &Entry, new: &Entry) -> String {
     }
 }
 
-/// The files that the definition was read from, by their names in its directory; a broken one tells what is wrong.
+/// The files of a definition, by their names in its directory, or the error of an invalid definition.
 fn files(entry: &Entry) -> Result<BTreeMap<String, Arc<str>>, String> {
     let definition = entry.definition().map_err(|error| {
         format!("cannot compare {}: {}", sanitize_text(entry.source()), sanitize_text(error.message()))
@@ -56,14 +56,14 @@ fn files(entry: &Entry) -> Result<BTreeMap<String, Arc<str>>, String> {
     Ok(definition.files.iter().map(|read| (name(&read.file), Arc::clone(&read.text))).collect())
 }
 
-/// The difference of two texts; empty when there is none.
+/// The difference of two texts. Empty if they are equal.
 fn unified_diff_text(old_path: &str, new_path: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
     }
     let diff = TextDiff::from_lines(old, new);
     let text = diff.unified_diff().header(old_path, new_path).to_string();
-    // Files of strangers may hold anything; what they say must not reach the terminal as commands to it.
+    // Files may be untrusted, so control characters must not reach the terminal.
     text.lines().map(|line| format!("{}\n", sanitize_text(line))).collect()
 }
 

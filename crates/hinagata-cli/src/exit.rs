@@ -1,4 +1,4 @@
-//! What the exit code of `hina` tells a script.
+//! The exit codes of `hina`.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -44,7 +44,7 @@ impl Code {
 }
 
 impl Code {
-    /// The code with this number; anything that is none of ours has failed.
+    /// The code with this number. Unknown numbers are failures.
     pub(crate) fn from_number(number: u8) -> Self {
         Self::ALL.into_iter().find(|code| *code as u8 == number).unwrap_or(Self::Failed)
     }

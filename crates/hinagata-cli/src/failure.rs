@@ -1,4 +1,4 @@
-//! What a command can fail with: each failure has one code for scripts and one exit code.
+//! Failures of commands. Each has a code and an exit code.
 
 use std::{error::Error as _, io};
 
@@ -14,9 +14,9 @@ use crate::{
 /// Why a command ended without its result.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Something to tell the user.
+    /// An error for the user.
     Reported(Box<Diagnostic>),
-    /// The result was printed, and what it tells is a failure.
+    /// The printed result is a failure.
     Printed(exit::Code),
     /// The result could not be written.
     Output(io::Error),
@@ -33,12 +33,12 @@ impl Failure {
         Self::Reported(Box::new(Diagnostic::new(Code::System.as_str(), exit::Code::Failed, message)))
     }
 
-    /// What was asked for is not there.
+    /// The requested object does not exist.
     pub(crate) fn not_found(message: impl Into<String>) -> Self {
         Self::Reported(Box::new(Diagnostic::new(Code::NotFound.as_str(), exit::Code::NotFound, message)))
     }
 
-    /// A template failed; `path` turns the name of a template into what the user calls it.
+    /// The error of a template. `path` converts the name of a template to the path on the command line.
     pub(crate) fn from_template(error: &Error, path: impl Fn(&str) -> String) -> Self {
         let displayed = |place: &Place| Place { template: path(&place.template), ..place.clone() };
         let code = template_code(error);
@@ -73,7 +73,7 @@ impl Failure {
         self.change(|diagnostic| diagnostic.place = Some(place))
     }
 
-    /// The exit code that tells a script of it.
+    /// The exit code for scripts.
     pub(crate) fn exit_code(&self) -> exit::Code {
         match self {
             Self::Reported(diagnostic) => diagnostic.exit,
@@ -134,7 +134,7 @@ impl From<&hinagata::Error> for Diagnostic {
     }
 }
 
-/// A place of the engine as one of templates, which excerpts are made from.
+/// Converts a place of the engine to one of templates, for excerpts.
 pub(crate) fn template_place(place: &hinagata::Place) -> Place {
     Place {
         template: place.file.clone(),

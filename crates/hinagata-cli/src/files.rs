@@ -1,4 +1,4 @@
-//! Templates from files: found by name beneath one directory.
+//! Loads templates by name from files in one directory.
 
 use std::{
     borrow::Cow,
@@ -14,21 +14,21 @@ use hinagata_value::{Error, LimitKind, Limits, Place, Result};
 
 use crate::input::system_message;
 
-/// Files that are looked at to advise on a name that was not found.
+/// Maximum number of files that are searched for similar names.
 const MOST_NAMES: usize = 1_000;
 
 /// Where the templates of one render come from.
 pub(crate) struct Files {
     root: Option<Directory>,
-    /// What files are written in whose names end as that of the template itself does.
+    /// The file name extension of the template itself, and its language.
     ending: Option<(String, Language)>,
     limits: Limits,
-    /// Why a name was not found although there is something of that name.
+    /// Why a name was not found although an entry with that name exists.
     remarks: RefCell<Vec<String>>,
 }
 
 impl Files {
-    /// The files beneath `root`; without one there are none.
+    /// The files in `root`. Without a root, there are none.
     ///
     /// Those whose names end as `template` does are written in its language, `engine`; the names of all
     /// others tell theirs.
@@ -37,12 +37,12 @@ impl Files {
         Self { root, ending, limits, remarks: RefCell::default() }
     }
 
-    /// What else there is to say about names that were not found.
+    /// Remarks about names that were not found.
     pub(crate) fn remarks(&self) -> Vec<String> {
         self.remarks.borrow().clone()
     }
 
-    /// Notes `remark` once, however often the name is asked for.
+    /// Adds `remark` once, even if the name is looked up several times.
     fn add_remark(&self, remark: String) {
         let mut remarks = self.remarks.borrow_mut();
         if !remarks.contains(&remark) {
@@ -114,7 +114,7 @@ pub(crate) fn read_source(name: &str, reader: impl Read, limits: &Limits) -> Res
     String::from_utf8(bytes).map_err(|error| not_utf8(name, &error))
 }
 
-/// `name` beneath `root`, as a person would write it.
+/// The path of `name` in `root`, for messages.
 pub(crate) fn join_name(root: &Path, name: &str) -> PathBuf {
     if root == Path::new(".") { PathBuf::from(name) } else { root.join(name) }
 }
@@ -138,7 +138,7 @@ fn not_utf8(name: &str, error: &std::string::FromUtf8Error) -> Error {
     Error::syntax("the template is not UTF-8").with_place(|| place).with_hint("save the file as UTF-8")
 }
 
-/// The names of files beneath `root`, hidden ones left out; links are not followed.
+/// The names of files in `root`, without hidden ones. Links are not followed.
 fn names_beneath(root: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let mut directories = vec![String::new()];

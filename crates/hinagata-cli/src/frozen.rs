@@ -1,4 +1,4 @@
-//! What callers rely on, kept in `tests/frozen`: the OpenAPI document, the help texts, the error codes.
+//! Tests of interfaces that callers rely on, recorded in `tests/frozen`: OpenAPI, help texts, error codes.
 //!
 //! A difference fails the test. `HINAGATA_UPDATE=1` rewrites the files; their diff is then part of the review.
 
@@ -45,7 +45,7 @@ fn append_help(command: &mut clap::Command, path: &str, text: &mut String) {
     }
 }
 
-/// Appends what `error` answers at each door.
+/// Appends the status of `error` at each door.
 fn append_code(text: &mut String, name: &str, error: &Error) {
     let problem = Problem::from(error);
     let _ = write!(

@@ -1,4 +1,4 @@
-//! Files that the user names on the command line; `-` is standard input, for one of them.
+//! Reads files of the command line. One of them may be `-`, standard input.
 
 use std::{
     cell::RefCell,
@@ -12,15 +12,15 @@ use crate::failure::Failure;
 /// Bytes of a file with variables.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// Reads what the arguments name.
+/// Reads the files of the arguments.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
-    /// The argument that standard input was read for.
+    /// The argument that used standard input.
     stdin: RefCell<Option<String>>,
 }
 
 impl Inputs {
-    /// What is at `path`, for the argument `argument`; the caller words a failing system.
+    /// Opens `path` for the argument `argument`. The caller reports system errors.
     pub(crate) fn open(&self, path: &Path, argument: &str) -> Result<io::Result<Box<dyn Read>>, Failure> {
         if path != Path::new("-") {
             return Ok(File::open(path).map(|file| Box::new(file) as Box<dyn Read>));

@@ -1,4 +1,4 @@
-//! The log of a process that stays: lines on standard error, spans to a collector.
+//! The log of a daemon: lines on standard error, trace spans to a collector.
 
 use std::io;
 
@@ -6,10 +6,10 @@ use tracing_subscriber::{EnvFilter, Layer as _, layer::SubscriberExt as _, util:
 
 use crate::{failure::Failure, telemetry::Telemetry, workspace::Workspace};
 
-/// Logs go to standard error, as much of them as the settings say; spans to who collects them.
+/// Sends logs to standard error, filtered by the settings, and trace spans to a collector.
 pub(crate) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) -> Result<(), Failure> {
     let wanted = workspace.host.settings.text("server.log").unwrap_or("info");
-    // The library of the protocol tells of every answer that is a refusal.
+    // The MCP library logs every error response.
     let filter = EnvFilter::builder().parse(format!("rmcp=error,{wanted}")).map_err(|error| {
         Failure::usage_error(format!("invalid filter `{wanted}` in the setting server.log: {error}"))
             .with_hint("one of error, warn, info, debug, trace")

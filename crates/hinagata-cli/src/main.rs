@@ -78,7 +78,7 @@ fn main() -> ExitCode {
         CompleteEnv::with_factory(Arguments::command).var(completion::VARIABLE).complete();
     }
     let mut command = Arguments::command();
-    // What cannot be read must look as it should, too.
+    // Usage errors need the same colour choice.
     if std::env::args_os().any(|argument| argument == "--no-color") {
         anstream::ColorChoice::Never.write_global();
         command = command.color(clap::ColorChoice::Never);
@@ -97,9 +97,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ends a call whose arguments cannot be read, or one that asked for help.
+/// Ends a call with invalid arguments, or one that requests help.
 fn exit_unparsed(error: &clap::Error) -> ExitCode {
-    // There are no arguments to ask: the words themselves tell what the caller wants to read.
+    // The arguments are not parsed, so the raw words decide on the format.
     if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
         let text = error.render().to_string();
         let message = text.split("\n\n").next().unwrap_or_default();
@@ -110,7 +110,7 @@ fn exit_unparsed(error: &clap::Error) -> ExitCode {
     error.exit()
 }
 
-/// Says on standard error what failed; colours are left out where nobody would see them.
+/// Prints the failure to standard error. Colours are removed unless it is a terminal that supports them.
 fn print_failure(failure: &Failure, globals: &Globals) {
     let text = match failure {
         Failure::Reported(diagnostic) => {
@@ -125,7 +125,7 @@ fn print_failure(failure: &Failure, globals: &Globals) {
         Failure::Output(_) if failure.exit_code() == exit::Code::Success => return,
         Failure::Output(error) => format!("error: cannot write the result: {error}\n"),
     };
-    // Where standard error is closed too, the exit code still tells.
+    // If standard error is closed too, the exit code remains.
     output::print_status(&text);
 }
 

@@ -1,4 +1,4 @@
-//! Which models can be called, as `hina doctor` tells it.
+//! The callable models, for `hina doctor`.
 
 use hinagata_llm::{Models, ProviderInfo};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ impl ModelState {
     }
 }
 
-/// Whether a provider can be asked, as far as keys go.
+/// Whether a provider has a key.
 fn key_state(provider: &ProviderInfo) -> String {
     let name = &provider.name;
     match (&provider.key, provider.needs_key) {

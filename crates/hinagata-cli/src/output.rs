@@ -1,4 +1,4 @@
-//! Printing: results on standard output, talk on standard error, tables for people.
+//! Prints results to standard output, status to standard error, and aligned tables.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -18,25 +18,25 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What the options ask for.
+    /// The format that the options select.
     pub(crate) fn from_globals(globals: &Globals) -> Self {
         if globals.json { Self::Json } else { Self::Text }
     }
 }
 
-/// Whether somebody reads the result as it is printed.
+/// Whether standard output is a terminal.
 pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Prints a result; colours in it are left out where nobody would see them.
+/// Prints a result. Colours are removed unless the output is a terminal that supports them.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
 }
 
-/// Prints a text as it is; only on a terminal a missing last newline is added.
+/// Prints a text unchanged. On a terminal, a missing last newline is added.
 pub(crate) fn print_exactly(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
@@ -46,7 +46,7 @@ pub(crate) fn print_exactly(text: &str) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
-/// Prints a part of a text as soon as it is there; on a terminal without what a stranger could steer it with.
+/// Prints a part of a text immediately. On a terminal, control characters are removed.
 #[cfg(feature = "llm")]
 pub(crate) fn print_part(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
@@ -67,7 +67,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     Ok(stdout.flush()?)
 }
 
-/// Says something on standard error; where nobody is there to hear it, it is lost.
+/// Prints a status to standard error. Write errors are ignored.
 pub(crate) fn print_status(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
@@ -85,7 +85,7 @@ pub(crate) fn serialized_name(value: &impl Serialize) -> String {
     }
 }
 
-/// Rows as columns with two spaces between them, the last one as wide as it is. Cells come clean.
+/// Aligns rows to columns with two spaces between them. Cells must be free of control characters.
 pub(crate) fn align_columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or_default();
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.width()).max();
@@ -114,7 +114,7 @@ fn terminal_width() -> Option<usize> {
     None
 }
 
-/// Columns whose lines are at most `width` wide, by what is left out at their ends.
+/// Aligns rows to columns and truncates lines to `width`.
 fn fit_columns(rows: &[Vec<String>], width: usize) -> String {
     let fit = |line: &str| match line.width() > width {
         true => format!("{}…\n", truncate_to_width(line, width.saturating_sub(1))),

@@ -12,7 +12,7 @@ pub(crate) fn display_path(root: &Path, current: &Path, name: &str) -> String {
     relative_to(current, &path).display().to_string()
 }
 
-/// `path` as it is written from `current`: relative where that is not longer than two steps up.
+/// `path` relative to `current`, if that is at most two directories up.
 pub(crate) fn relative_to(current: &Path, path: &Path) -> PathBuf {
     const MOST_UP: usize = 2;
     for (up, parent) in current.ancestors().take(MOST_UP + 1).enumerate() {

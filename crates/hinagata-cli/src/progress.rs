@@ -1,4 +1,4 @@
-//! A line on standard error that tells how far long work is, where somebody sees it.
+//! A progress line on standard error, if that is a terminal.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -23,7 +23,7 @@ const WIDTH: usize = 24;
 /// The line.
 #[derive(Debug)]
 pub(crate) struct Bar {
-    /// When it changes next; `None` where nobody sees it.
+    /// The time of the next update. `None` without a terminal.
     next: Option<Mutex<Instant>>,
 }
 
@@ -34,12 +34,12 @@ impl Bar {
         Self { next: seen.then(|| Mutex::new(Instant::now() + PATIENCE)) }
     }
 
-    /// Tells how far packing is.
+    /// Shows the progress of packing.
     pub(crate) fn show_packing(&self, progress: Progress) {
         self.draw(false, || packing_line(progress));
     }
 
-    /// Tells which call of a process is under way; at once where one begins, because it can be long before the next word.
+    /// Shows the current call of a process. The start of a call is shown immediately, because it can take long.
     #[cfg(feature = "llm")]
     pub(crate) fn show_call(&self, step: Step, begins: bool) {
         self.draw(begins, || {

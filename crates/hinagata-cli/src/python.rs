@@ -1,4 +1,4 @@
-//! The Python of hooks and providers: the pool of an engine, and what this machine has for it.
+//! The Python of hooks and variable providers: the pool of an engine, and the state of this machine.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ pub(crate) fn logged_hooks(settings: &Settings) -> Option<Arc<dyn Hooks>> {
     Some(Arc::new(HookPool::new(options)))
 }
 
-/// What a hook printed, each line with the file that it is from.
+/// The output of a hook, each line with its file.
 fn prefix_lines(file: &str, text: &str) -> String {
     text.lines().map(|line| format!("{file}: {}\n", output::sanitize_text(line))).collect()
 }
 
-/// What this machine has.
+/// The state of Python on this machine.
 pub(crate) struct PythonState {
     python: Result<Interpreter, Error>,
     sandbox: Result<SandboxReport, Error>,
@@ -41,7 +41,7 @@ pub(crate) struct PythonState {
 }
 
 impl PythonState {
-    /// Looks at the machine: starts Python and a process that tries to confine itself.
+    /// Checks the machine: starts Python, and a process that tries to confine itself.
     pub(crate) fn find(settings: &Settings) -> Self {
         let options = HookOptions::from(settings);
         let mode = options.sandbox;

@@ -38,7 +38,7 @@ pub(crate) struct RequestArguments {
 }
 
 impl RequestArguments {
-    /// `options`, with what the call says; only a request has a place for it.
+    /// `options` with the arguments of the call, which only a provider request can have.
     pub(crate) fn apply_to(
         &self,
         output_format: Option<OutputFormat>,
@@ -65,7 +65,7 @@ impl RequestArguments {
         self.model.as_deref()
     }
 
-    /// `options`, with files read where the call says.
+    /// `options` with the directory of attached files.
     pub(crate) fn with_files(&self, options: RequestOptions) -> Result<RequestOptions, Failure> {
         match &self.files {
             None => Ok(options.with_files(Nowhere)),
@@ -77,7 +77,7 @@ impl RequestArguments {
     }
 }
 
-/// Files beneath a directory that the caller names: data cannot reach others.
+/// Files in a directory that the caller passes. Data cannot access others.
 struct Attached(Directory);
 
 impl Files for Attached {
@@ -99,7 +99,7 @@ impl Files for Nowhere {
     }
 }
 
-/// Tells people what a request has no place for.
+/// Warns about parts that a request cannot represent.
 pub(crate) fn warn_left_out(notes: &[String]) {
     for note in notes {
         let mut diagnostic = Diagnostic::new("", exit::Code::Success, format!("left out: {note}"));
@@ -108,7 +108,7 @@ pub(crate) fn warn_left_out(notes: &[String]) {
     }
 }
 
-/// Prints a request, and tells people what it has no place for.
+/// Prints a request, and warns about parts that it cannot represent.
 pub(crate) fn print_request(made: &Formatted, format: Format) -> Result<(), Failure> {
     if format == Format::Text {
         warn_left_out(made.notes());

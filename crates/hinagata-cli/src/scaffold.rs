@@ -1,4 +1,4 @@
-//! Making files that were not there: a new prompt, a new workspace. Nothing is ever overwritten.
+//! Creates the files of a new prompt or workspace. Existing files are never overwritten.
 
 use std::{
     fs::{self, File},
@@ -8,13 +8,13 @@ use std::{
 
 use crate::{failure::Failure, paths, workspace::current_directory};
 
-/// A file to be made: its path beneath a directory, and its content.
+/// A file to create: its path in a directory, and its content.
 pub(crate) struct NewFile {
     pub(crate) path: &'static str,
     pub(crate) content: String,
 }
 
-/// Makes a directory with `files`, whole or not at all.
+/// Creates a directory with `files` atomically.
 pub(crate) fn create_directory(path: &Path, files: &[NewFile]) -> Result<(), Failure> {
     if path.symlink_metadata().is_ok() {
         return Err(Failure::usage_error(format!("`{}` already exists", display_path(path)))
@@ -24,11 +24,11 @@ pub(crate) fn create_directory(path: &Path, files: &[NewFile]) -> Result<(), Fai
     let parent = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent).map_err(failed)?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Names that start with a dot are no prompts: nobody sees the directory half made.
+    // A name with a leading dot is not a prompt, so an incomplete directory is never visible.
     let temporary = parent.join(format!(".{name}.{}", std::process::id()));
     let made = write_all(&temporary, files).and_then(|()| fs::rename(&temporary, path));
     if made.is_err() {
-        // Nothing more can be done about what is left behind.
+        // The original error is more useful than one about the cleanup.
         let _ = fs::remove_dir_all(&temporary);
     }
     made.map_err(failed)
@@ -39,7 +39,7 @@ fn write_all(directory: &Path, files: &[NewFile]) -> io::Result<()> {
     files.iter().try_for_each(|file| write_new(&directory.join(file.path), &file.content).map(drop))
 }
 
-/// Makes those of `files` that are not there yet; their paths, each with whether it was made.
+/// Creates the missing ones of `files`. Returns all paths, each with whether it was created.
 pub(crate) fn create_missing_files(root: &Path, files: &[NewFile]) -> Result<Vec<(PathBuf, bool)>, Failure> {
     let make = |file: &NewFile| {
         let path = root.join(file.path);
@@ -49,7 +49,7 @@ pub(crate) fn create_missing_files(root: &Path, files: &[NewFile]) -> Result<Vec
     files.iter().map(make).collect()
 }
 
-/// Writes a file that is not there yet; false when it is.
+/// Writes a new file. Returns false if it already exists.
 fn write_new(path: &Path, content: &str) -> io::Result<bool> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;

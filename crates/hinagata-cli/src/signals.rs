@@ -1,10 +1,10 @@
-//! Being asked to stop.
+//! Signals that stop the process.
 
 use std::io;
 
 use crate::{exit, failure::Failure};
 
-/// Done when the process is asked to stop; asked again, it ends at once.
+/// A future that ends with the first stop signal. A second signal ends the process immediately.
 pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
     let failed = |error: io::Error| Failure::system_error(format!("cannot wait for signals: {error}"));
     #[cfg(unix)]

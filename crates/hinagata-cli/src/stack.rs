@@ -7,10 +7,10 @@ use hinagata_value::Limits;
 
 use crate::failure::Failure;
 
-/// Stack that the thread of a render has beside what the limits allow.
+/// Stack of the render thread in addition to the limit.
 const SPARE: usize = 1 << 20;
 
-/// Runs `render` on a thread whose stack holds what `limits` allow.
+/// Runs `render` on a thread with a stack large enough for `limits`.
 pub(crate) fn run_with_stack<T: Send>(
     limits: &Limits,
     render: impl FnOnce() -> Result<T, Failure> + Send,

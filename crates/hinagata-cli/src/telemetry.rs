@@ -16,11 +16,11 @@ use tracing_subscriber::{Layer, filter::Targets, registry::LookupSpan};
 
 use crate::{collector::is_collector_named, failure::Failure};
 
-/// What spans are sent with. Its end waits until they are.
+/// The exporter of trace spans. Dropping it waits until they are sent.
 pub(crate) struct Telemetry(SdkTracerProvider);
 
 impl Telemetry {
-    /// Starts to collect spans, if the environment names somebody who wants them.
+    /// Starts to collect trace spans, if the environment names a collector.
     ///
     /// Not on a thread of a runtime: the sender waits for its answers on a thread of its own.
     pub(crate) fn start() -> Result<Option<Self>, Failure> {
@@ -41,7 +41,7 @@ impl Telemetry {
         Ok(Some(Self(provider.build())))
     }
 
-    /// Takes the spans that are made for traces, and nothing of the log.
+    /// A layer for trace spans, without log events.
     pub(crate) fn layer<S: Subscriber + for<'s> LookupSpan<'s>>(&self) -> impl Layer<S> + use<S> {
         tracing_opentelemetry::layer()
             .with_tracer(self.0.tracer("hinagata"))
@@ -53,7 +53,7 @@ impl Telemetry {
             .with_filter(Targets::new().with_target(SPANS, Level::TRACE))
     }
 
-    /// Lets the spans of requests stand in the traces of their callers.
+    /// Links the spans of requests to the traces of their callers.
     #[expect(clippy::unused_self, reason = "only a sender of spans links them")]
     pub(crate) fn link_spans(&self) -> LinkSpan {
         let propagator = TraceContextPropagator::new();
@@ -73,7 +73,7 @@ impl Drop for Telemetry {
     }
 }
 
-/// The headers of a request, as a trace is looked for in them.
+/// The headers of a request, for extracting a trace.
 struct Headers<'h>(&'h hinagata_server::HeaderMap);
 
 impl Extractor for Headers<'_> {

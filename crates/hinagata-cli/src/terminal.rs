@@ -1,18 +1,18 @@
-//! Asking somebody at a terminal.
+//! Questions at a terminal.
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 
-/// Whether there is somebody to ask: both to read the question and to answer it.
+/// Whether a question is possible: standard input and standard error are terminals.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks on standard error for a number from 1 to `count`; `None` for nothing or the end of input.
+/// Asks for a number from 1 to `count` on standard error. `None` for an empty answer or the end of input.
 pub(crate) fn ask_number(question: &str, count: usize) -> io::Result<Option<usize>> {
     number(question, count, &mut io::stdin().lock(), &mut io::stderr().lock())
 }
 
-/// Asks on standard error for yes or no; nothing is no.
+/// Asks for yes or no on standard error. An empty answer is no.
 pub(crate) fn ask_yes(question: &str) -> io::Result<bool> {
     yes(question, &mut io::stdin().lock(), &mut io::stderr().lock())
 }
@@ -48,7 +48,7 @@ fn yes(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io:
     Ok(false)
 }
 
-/// One line without its end; `None` at the end of input.
+/// Reads one line without its line break. `None` at the end of input.
 fn answer(question: &str, input: &mut impl BufRead, output: &mut impl Write) -> io::Result<Option<String>> {
     write!(output, "{question}")?;
     output.flush()?;

@@ -36,7 +36,7 @@ pub(crate) struct VariableArguments {
 }
 
 impl VariableArguments {
-    /// The files that they name, standard input not among them.
+    /// The files of the arguments, without standard input.
     #[cfg(feature = "watch")]
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let named = self.variables.iter().filter_map(|argument| Assignment::parse(argument).ok()?.file());
@@ -44,7 +44,7 @@ impl VariableArguments {
         all.filter(|path| path != Path::new("-")).collect()
     }
 
-    /// Whether one of them is read from standard input, which can be read once only.
+    /// Whether one of them is read from standard input, which can be read only once.
     #[cfg(feature = "watch")]
     pub(crate) fn uses_stdin(&self) -> bool {
         let named = self.variables.iter().filter_map(|argument| Assignment::parse(argument).ok()?.file());
@@ -85,7 +85,7 @@ fn read_file(file: &Path, inputs: &Inputs) -> Result<Map<String, Json>, Failure>
     }
 }
 
-/// One argument: where its value goes and what it is made from.
+/// One argument: the path of the variable and the source of its value.
 struct Assignment<'a> {
     argument: &'a str,
     path: Vec<&'a str>,
@@ -153,7 +153,7 @@ impl<'a> Assignment<'a> {
     fn json_error(&self, error: &serde_json::Error) -> Failure {
         let name = self.path.join(".");
         let why = match &*json_message(error) {
-            // A word that is not quoted; the parser's own words tell nothing more.
+            // An unquoted word. The message of the parser would add nothing.
             "expected value" | "expected ident" => String::new(),
             message => format!(": {message}"),
         };
@@ -171,7 +171,7 @@ fn strip_escape(text: &str) -> &str {
     }
 }
 
-/// What a file holds: YAML where its name says so, else JSON; where the name says neither, whichever it is.
+/// Parses a file: YAML or JSON by its name, else by its content.
 fn data_file(file: &Path, argument: &str, inputs: &Inputs) -> Result<Json, Failure> {
     let text = inputs.read_text(file, argument)?;
     let yaml = || yaml_value(&display_name(file), &text);
@@ -210,7 +210,7 @@ fn json_file_error(file: &Path, text: &str, error: &serde_json::Error) -> Failur
     Failure::usage_error(format!("invalid JSON: {}", json_message(error))).at_place(place)
 }
 
-/// The sentence without the place behind it.
+/// The message without the place at its end.
 fn json_message(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()
@@ -220,9 +220,9 @@ fn json_message(error: &serde_json::Error) -> String {
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     pub(crate) values: Map<String, Json>,
-    /// Names whose values were written as text: their declared types decide what they become.
+    /// Names whose values were given as text. Their declared types decide on the conversion.
     texts: Vec<String>,
-    /// What was assigned so far: path and argument.
+    /// The assignments so far: path and argument.
     assigned: Vec<(String, String)>,
 }
 

@@ -81,7 +81,7 @@ impl Globals {
     }
 }
 
-/// The current directory; where it is gone, a relative path still says what was meant.
+/// The current directory, or `.` if it was deleted.
 pub(crate) fn current_directory() -> PathBuf {
     env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
 }
@@ -90,12 +90,12 @@ pub(crate) fn current_directory() -> PathBuf {
 pub(crate) struct Workspace {
     pub(crate) host: Arc<OpenWorkspace>,
     json: bool,
-    /// Whether people were told that the store does not answer.
+    /// Whether the warning about an unreachable store was printed.
     store_reported: Once,
 }
 
 impl Workspace {
-    /// Opens the workspace and says on standard error what is odd about its settings.
+    /// Opens the workspace and prints warnings about its settings to standard error.
     pub(crate) fn open(globals: &Globals) -> Result<Self, Failure> {
         Self::open_as(globals, &globals.open_options(), |_| Ok(()))
     }
@@ -153,7 +153,7 @@ impl Workspace {
         }
     }
 
-    /// Opens the workspace; what is odd about its settings is left to the caller.
+    /// Opens the workspace. The caller reports warnings about its settings.
     pub(crate) fn open_quietly(globals: &Globals) -> Result<Self, Failure> {
         Self::open_quietly_as(globals, &globals.open_options())
     }
@@ -182,7 +182,7 @@ impl Workspace {
         Ok(self.host.open_engine_with(python::logged_hooks(&self.host.settings), |_| {})?)
     }
 
-    /// Tells once that the store does not answer.
+    /// Warns once that the store is unreachable.
     fn report_store_problem(&self) {
         self.store_reported.call_once(|| {
             if let Some(problem) = self.host.store_problem() {
@@ -196,24 +196,24 @@ impl Workspace {
         paths::display_path(&self.host.root.path, &current_directory(), name)
     }
 
-    /// A finding as it is told.
+    /// The diagnostic of a finding.
     pub(crate) fn to_diagnostic(&self, found: &hinagata::Diagnostic) -> Diagnostic {
         Diagnostic::from(found).map_paths(|name| self.display_path(name))
     }
 
-    /// Whether it was told when the store was opened; every call finds it again.
+    /// Whether it was reported when the store was opened. Every call finds it again.
     fn is_reported(&self, about: &str) -> bool {
         about == "store" && self.store_reported.is_completed() && self.host.store_problem().is_some()
     }
 
-    /// Tells of a finding on standard error.
+    /// Prints a finding to standard error.
     pub(crate) fn print_warning(&self, found: &hinagata::Diagnostic) {
         if !self.is_reported(&found.source) {
             self.print_diagnostic(&self.to_diagnostic(found));
         }
     }
 
-    /// Tells of what went wrong in a call and did not stop it, where the result has no room for it.
+    /// Prints the warnings of a call that are not part of the result.
     pub(crate) fn print_call_warning(&self, warning: &hinagata::Warning) {
         if self.is_reported(&warning.about) {
             return;
@@ -227,7 +227,7 @@ impl Workspace {
         self.print_diagnostic(&diagnostic);
     }
 
-    /// Tells of what could not be read and may be missing in a list of prompts.
+    /// Warns about unreadable sources, whose prompts may be missing in a list.
     pub(crate) fn warn_unread(&self, catalog: &Catalog) {
         for found in catalog.unread_for_list() {
             let mut diagnostic = self.to_diagnostic(&found);
@@ -236,7 +236,7 @@ impl Workspace {
         }
     }
 
-    /// Tells of something that is no failure.
+    /// Prints a warning with a hint.
     pub(crate) fn print_advice(&self, message: impl Into<String>, advice: impl Into<String>) {
         let mut diagnostic = Diagnostic::new("", crate::exit::Code::Success, message);
         diagnostic.level = Level::Warning;

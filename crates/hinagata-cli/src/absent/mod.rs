@@ -1,4 +1,4 @@
-//! Stand-ins for the parts that the features of this build leave out.
+//! Replacements for parts whose features are disabled in this build.
 
 #[cfg(not(all(feature = "llm", feature = "mcp", feature = "server")))]
 mod command;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{failure::Failure, workspace::Workspace};
 
-/// Which models can be called: none.
+/// The callable models: none in this build.
 pub(crate) struct ModelState;
 
 impl ModelState {

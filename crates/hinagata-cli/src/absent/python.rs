@@ -16,7 +16,7 @@ pub(crate) fn logged_hooks(_settings: &Settings) -> Option<Arc<dyn Hooks>> {
     None
 }
 
-/// What this machine has for Python: nothing that this build could use.
+/// The state of Python on this machine, which this build cannot use.
 pub(crate) struct PythonState;
 
 impl PythonState {

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         Format::Json => output::print_json(&catalog.candidates_json(&arguments.id)?),
         Format::Text => {
             output::print_text(&candidates_table(&candidates, chosen.as_deref()))?;
-            // A pack may put a prompt with another id in this place.
+            // A pack may replace the prompt by one with another id.
             let own = |source: &&String| candidates.iter().all(|candidate| candidate.source != **source);
             if let Some(other) = chosen.as_ref().filter(own) {
                 output::print_text(&format!(
@@ -56,12 +56,12 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
 }
 
-/// The directory that is used for `id`, when something decides.
+/// The directory that is used for `id`, if the choice is unambiguous.
 pub(super) fn chosen_source(catalog: &Catalog, id: &str) -> Option<String> {
     Some(catalog.choose(id).ok()?.entry.source().to_owned())
 }
 
-/// One line for each: mark, number, directory, version, what it is made of, and whether it may be used.
+/// One line for each: mark, number, directory, version, files, and approval of its pack.
 pub(super) fn candidates_table(candidates: &[Candidate], chosen: Option<&str>) -> String {
     let row = |(place, candidate): (usize, &Candidate)| {
         let mark = if chosen == Some(candidate.source.as_str()) { "*" } else { " " };

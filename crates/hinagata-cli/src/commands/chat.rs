@@ -96,7 +96,7 @@ impl Arguments {
     }
 }
 
-/// What calls run on: this thread waits for them.
+/// The runtime of calls. This thread waits for them.
 pub(super) fn new_runtime() -> Result<tokio::runtime::Runtime, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(|error| Error::new(Code::Model, format!("cannot start the runtime: {error}")).into())

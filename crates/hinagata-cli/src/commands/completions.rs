@@ -1,4 +1,4 @@
-//! `hina completions`: makes a shell complete commands, options and the names of prompts.
+//! `hina completions`: shell completions for commands, options and names of prompts.
 
 use clap::ValueEnum;
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};

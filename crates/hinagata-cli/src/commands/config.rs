@@ -70,7 +70,7 @@ fn print_all(workspace: &Workspace, changed: bool, globals: &Globals) -> Result<
 
 fn print_one(workspace: &Workspace, key: &str, globals: &Globals) -> Result<(), Failure> {
     let Some(found) = workspace.host.settings.get(key) else {
-        // An entry of a section that nobody set is no slip of the pen.
+        // An unset entry of a section is not a typo.
         return Err(match setting(key) {
             Some(_) => Failure::not_found(format!("`{key}` is not set")),
             None => unknown_setting(key).into(),

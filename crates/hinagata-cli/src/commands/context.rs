@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     })
 }
 
-/// Tells people what is not in the context as they asked for it.
+/// Warns about requested files that are not in the context.
 struct Reporter<'t> {
     project: &'t Project,
     workspace: &'t Workspace,
@@ -125,9 +125,9 @@ impl Reporter<'_> {
 }
 
 impl PackArguments {
-    /// What the settings say, with what the call says on top.
+    /// The settings, overridden by the arguments of the call.
     fn options(&self, mut options: ContextOptions) -> ContextOptions {
-        // A call that names what to pack wants that and nothing else.
+        // A call with patterns packs only these.
         if !self.patterns.is_empty() {
             let directory = self.directory();
             options.include = if directory.is_some() { Vec::new() } else { self.patterns.clone() };
@@ -182,7 +182,7 @@ impl PackArguments {
     }
 }
 
-/// Everything, with what is not in it as it was asked for.
+/// The whole result, with requested files that are not in it.
 fn json(packed: &PackedContext, project: &Project) -> Result<Value, Failure> {
     let mut all = serde_json::to_value(packed).map_err(|error| Failure::system_error(error.to_string()))?;
     let warnings = project.settings_warnings().into_iter().chain(project.warnings(&packed.report));
@@ -205,13 +205,13 @@ fn failure(error: Error) -> Failure {
     }
 }
 
-/// Writes the text as it is made.
+/// Writes the text as a stream.
 fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), Failure> {
     let bar = Bar::new(false);
     let on_progress = |progress| bar.show_packing(progress);
     let mut out = BufWriter::with_capacity(1 << 18, io::stdout().lock());
     let packer = Packer::new(options);
-    // On a terminal the text itself is what is seen.
+    // On a terminal, the text itself is visible.
     let packer = if output::is_terminal() { packer } else { packer.with_progress(&on_progress) };
     let report = packer.write_to(&mut out).map_err(failure)?;
     if output::is_terminal() && report.total_bytes > 0 {
@@ -219,7 +219,7 @@ fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), F
     }
     out.flush()?;
     drop(bar);
-    // Where everything is in the text there is nothing to tell.
+    // If the text contains everything, there is nothing to report.
     let whole = report.entries.iter().all(Entry::is_packed) && report.unmatched.is_empty();
     if !whole || output::is_terminal() {
         output::print_status(&summary(&report, " (--report lists them)"));
@@ -228,7 +228,7 @@ fn print_text(options: &ContextOptions, reporter: &Reporter<'_>) -> Result<(), F
     Ok(())
 }
 
-/// What people should know about a text that they do not see, with `advice` where something is not in it.
+/// The summary of a text that is not shown, with `advice` if files were left out.
 fn summary(report: &Report, advice: &str) -> String {
     let files = report.entries.iter().filter(|entry| entry.is_packed()).count();
     let mut text = format!("packed {}, {} bytes", pluralize(files, "file"), group_digits(report.total_bytes));

@@ -51,7 +51,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     }
 }
 
-/// What is wrong with agents and with what is packed.
+/// The problems of agents and of the context.
 fn project_diagnostics(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
     let (root, trusted) = (&workspace.host.root.path, workspace.host.trust.is_trusted());
     match Project::from_settings(&workspace.host.settings, root, trusted) {
@@ -101,7 +101,7 @@ const fn trust(trust: TrustState) -> &'static str {
     }
 }
 
-/// How many there are of what.
+/// The number of prompts by kind.
 struct Counts {
     prompts: usize,
     broken: usize,

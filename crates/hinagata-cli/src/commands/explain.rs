@@ -1,4 +1,4 @@
-//! `hina explain`: why a prompt looks as it does.
+//! `hina explain`: the origin of every part of a rendered prompt.
 
 use hinagata::{Rendered, Trace, TracedTemplate, TracedUse, TracedVariable, settings::group_digits};
 use serde_json::Value;
@@ -105,7 +105,7 @@ fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
     rows.into_iter().map(|(name, value)| vec![name.to_owned(), sanitize_text(&value)]).collect()
 }
 
-/// A line for the value that counts, and one for each that lost.
+/// A line for the value in use, and one for each value that it overrides.
 fn variable(workspace: &Workspace, variable: &TracedVariable) -> Vec<Vec<String>> {
     let layer = match variable.layer {
         Some(_) if variable.value.is_none() => "removed by `pre_render`",
@@ -124,12 +124,12 @@ fn variable(workspace: &Workspace, variable: &TracedVariable) -> Vec<Vec<String>
     rows
 }
 
-/// Where a value comes from, unless that is what the layer says already.
+/// The origin of a value, unless it is the same as the layer.
 fn origin(workspace: &Workspace, origin: &str, layer: &str) -> String {
     if origin == layer || origin.is_empty() {
         return String::new();
     }
-    // A place has line and column behind its file.
+    // A place has line and column after its file.
     let file = origin.trim_end_matches(|c: char| c.is_ascii_digit() || c == ':');
     format!("{}{}", workspace.display_path(file), &origin[file.len()..])
 }

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let current = current_directory();
-    // A workspace around this directory is none of our business: the user asks for one here.
+    // An enclosing workspace is ignored, because the user requests one here.
     let named = arguments.directory.clone().or_else(|| globals.named_root());
     let root = named.map_or_else(|| current.clone(), |named| current.join(named));
     let made = scaffold::create_missing_files(&root, &files())?;
@@ -60,7 +60,7 @@ fn files() -> [NewFile; 3] {
     ]
 }
 
-/// What to try, for somebody who has just started.
+/// The next steps for new users.
 fn next(root: &Path) -> String {
     let step = if root == Path::new(".") { String::new() } else { format!("  cd {}\n", root.display()) };
     format!(

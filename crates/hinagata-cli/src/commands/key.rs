@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     if !environs.is_empty() {
         table.push_str(&format!("environs = {}\n", list(environs)));
     }
-    // There it protects whatever becomes of the workspace.
+    // User settings protect the daemon even if the workspace changes.
     let own = UserConfig::find(|name| std::env::var_os(name)).path;
     let own = own.map_or_else(|| "your own settings".to_owned(), |path| path.display().to_string());
     output::print_status(&format!(

@@ -1,4 +1,4 @@
-//! `hina limits`: what a render may use.
+//! `hina limits`: the render limits.
 
 use hinagata::settings::ResolvedSetting;
 use serde_json::{Map, Value};

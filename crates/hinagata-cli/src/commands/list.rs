@@ -1,4 +1,4 @@
-//! `hina list`: the prompts there are.
+//! `hina list`: lists prompts.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
 }
 
-/// Tells of prompts that are left out although only running them tells whether they are wanted.
+/// Warns about prompts that are left out because their metadata is computed.
 fn warn_undecided(workspace: &Workspace, arguments: &Arguments, left_out: &[Line]) {
     let asked = arguments.kind.is_some() || !arguments.tag.is_empty();
     let computed = left_out.iter().filter(|line| asked && line.has_computed_metadata());
@@ -107,7 +107,7 @@ impl Line {
         self.entry.as_ref().map(|entry| entry.source())
     }
 
-    /// Where it comes from: the directory for scripts; for people in a word, which leaves room for what it is.
+    /// Its origin: the directory, or in the table a short word.
     fn place(&self) -> String {
         let Some(entry) = &self.entry else { return "-".to_owned() };
         match entry.root() {
@@ -124,7 +124,7 @@ impl Line {
         arguments.pack.is_none() || self.pack().map(PackId::as_str) == arguments.pack.as_deref()
     }
 
-    /// Whether only running its file tells its type, version and tags.
+    /// Whether its file computes type, version and tags.
     fn has_computed_metadata(&self) -> bool {
         let definition = self.listing.definition.as_ref();
         definition.is_ok_and(|definition| definition.hooks.is_computed("METADATA"))

@@ -1,4 +1,4 @@
-//! `hina man`: the manual pages, for whoever packages `hina`.
+//! `hina man`: the manual pages, for packagers.
 
 use std::{fs, path::PathBuf};
 

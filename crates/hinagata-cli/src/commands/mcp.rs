@@ -74,7 +74,7 @@ fn follow_store(mcp: &Mcp, store: &dyn Store) {
     store.subscribe(Box::new(move |_| told(None)));
 }
 
-/// Tells of changed files for as long as the result lives.
+/// Notifies the client about changed files until the result is dropped.
 fn follow_files(mcp: &Mcp, engine: &Engine) -> Option<Watcher> {
     let told = mcp.change_notifier();
     let changed = move |_: &hinagata::Catalog, change: &hinagata::watch::Change| {

@@ -115,7 +115,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 impl ModuleCall {
     fn compile(&self, flat: bool) -> Result<CompiledPrompt, Failure> {
-        // What names a variable has a `=`; a file of such a name can be called `./a=b.yaml`.
+        // An argument with `=` is a variable. A file with such a name can be passed as `./a=b.yaml`.
         let is_file = |argument: &&String| !argument.contains('=') || argument.starts_with("./");
         let (files, assignments): (Vec<&String>, Vec<&String>) = self.arguments.iter().partition(is_file);
         if files.is_empty() {
@@ -135,7 +135,7 @@ impl ModuleCall {
     }
 }
 
-/// The variables, with texts as what the modules declare.
+/// The variables. Texts are converted to the declared types.
 pub(super) fn typed_variables(
     modules: &AdHocModules,
     passed: &Variables,
@@ -194,7 +194,7 @@ fn print_preset(name: Option<&str>, globals: &Globals) -> Result<(), Failure> {
     }
 }
 
-/// What a preset says about itself.
+/// The description of a preset.
 fn description(text: &str) -> String {
     let line = text.lines().find_map(|line| line.strip_prefix("description: "));
     line.unwrap_or_default().to_owned()

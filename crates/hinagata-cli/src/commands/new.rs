@@ -82,7 +82,7 @@ fn title(id: &PromptId) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-/// Says when the new prompt is not what its id means.
+/// Warns if the id does not refer to the new prompt.
 fn warn_if_shadowed(workspace: &Workspace, id: &PromptId, source: &str) {
     let catalog = workspace.open_catalog();
     match catalog.choose(id.as_str()) {

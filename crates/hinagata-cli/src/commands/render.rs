@@ -74,7 +74,7 @@ fn render_once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>,
 }
 
 impl Arguments {
-    /// The request, where one is asked for.
+    /// The provider request, if one is requested.
     fn build_request(&self, rendered: &Rendered) -> Result<Option<Formatted>, Failure> {
         let options = self.request.apply_to(self.format, rendered.request_options())?;
         let driver = self.format.and_then(OutputFormat::driver);
@@ -122,12 +122,12 @@ fn formatted_json(
     all
 }
 
-/// Tells what did not work as it should.
+/// Prints the warnings of a render.
 pub(super) fn print_warnings(workspace: &Workspace, warnings: &[Warning]) {
     warnings.iter().for_each(|warning| workspace.print_call_warning(warning));
 }
 
-/// Messages for somebody who reads them: each below a line with its role.
+/// Messages for display, each below a line with its role.
 fn format_messages(messages: &[Message]) -> String {
     let bold = anstyle::Style::new().bold();
     let message = |message: &Message| {

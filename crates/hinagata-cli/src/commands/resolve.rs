@@ -1,4 +1,4 @@
-//! `hina resolve`: settles which of several directories a name means.
+//! `hina resolve`: records which candidate a name refers to.
 
 use std::time::SystemTime;
 
@@ -55,7 +55,7 @@ fn choose(catalog: &Catalog, id: &str, source: &str, globals: &Globals) -> Resul
     print_resolution(&after, id, globals)
 }
 
-/// Says what `id` means now.
+/// Prints the candidate that `id` refers to now.
 fn print_resolution(catalog: &Catalog, id: &str, globals: &Globals) -> Result<(), Failure> {
     let choice = catalog.choose(id)?;
     match Format::from_globals(globals) {
@@ -71,7 +71,7 @@ fn print_resolution(catalog: &Catalog, id: &str, globals: &Globals) -> Result<()
 }
 
 fn undo(catalog: &Catalog, name: &str, globals: &Globals) -> Result<(), Failure> {
-    // What was chosen may be gone, and the name with it.
+    // The chosen candidate may no longer exist, so the name may be unknown.
     let id = catalog.resolve_id(name).or_else(|_| PromptId::new(name))?;
     if catalog.resolutions().get(&id).is_none() {
         return Err(hinagata::Error::new(Code::NotFound, format!("no resolution recorded for `{id}`"))
@@ -85,7 +85,7 @@ fn undo(catalog: &Catalog, name: &str, globals: &Globals) -> Result<(), Failure>
     }
 }
 
-/// Asks which candidate counts; without anybody to ask, an unresolved conflict is the answer.
+/// Asks which candidate to use. Without a terminal, an unresolved conflict is an error.
 fn ask(catalog: &Catalog, id: &str, globals: &Globals) -> Result<(), Failure> {
     let candidates = catalog.candidates(id)?;
     let usable: Vec<_> = candidates.iter().filter(|candidate| candidate.approved).collect();

@@ -44,7 +44,7 @@ const EXAMPLES: &str = "Examples:
 
 GET /docs lists all routes; GET /openapi.json describes them for programs.";
 
-/// Where an older daemon looks for its configuration.
+/// The configuration files of older daemons.
 const OLD_CONFIGS: [&str; 2] = ["config.yaml", "configs/config.yaml"];
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
     let runtime = runtime.map_err(|error| Failure::system_error(format!("cannot start threads: {error}")))?;
     let served = runtime.block_on(serve(&workspace, globals, telemetry.as_ref().map(Telemetry::link_spans)));
-    // Renders that nobody waits for any more are not waited for here either.
+    // Abandoned renders are not waited for.
     runtime.shutdown_background();
     served
 }
@@ -89,7 +89,7 @@ async fn serve(workspace: &Workspace, globals: &Globals, link_span: Option<LinkS
     Ok(())
 }
 
-/// Says where it listens and what to try.
+/// Prints the address and an example.
 fn print_address(server: &Server, globals: &Globals) -> Result<(), Failure> {
     let address = server.address();
     if Format::from_globals(globals) == Format::Json {
@@ -111,7 +111,7 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }
 
-/// The configuration of an older daemon, where there is one.
+/// Reads the configuration of an older daemon, if any.
 fn read_legacy_config(
     arguments: &Arguments,
     globals: &Globals,
@@ -135,8 +135,9 @@ fn read_legacy_config(
     for name in OLD_CONFIGS {
         let path = root.join(name);
         if path.is_file() && legacy_config::is_legacy_config(&read(&path)?) {
-            // It says where to listen, which store to open and where to send keys of models. A workspace that was cloned
-            // must not decide that, and going on without it would serve something else than it asks for.
+            // It sets the address, the store and the destination of model keys. A cloned workspace must not
+            // decide that,
+            // and ignoring the file would serve something else than it configures.
             return Err(Failure::usage_error(format!(
                 "{name} is the configuration of an older daemon, which is used only with --config"
             ))

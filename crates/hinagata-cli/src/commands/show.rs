@@ -71,7 +71,7 @@ fn page(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Stri
     text
 }
 
-/// Names and values, as far as there is something to say.
+/// Names and values, without empty ones.
 fn facts(workspace: &Workspace, found: &Inherited, limits: &RenderLimits) -> Vec<Vec<String>> {
     let definition = &*found.definition;
     let metadata = &definition.metadata;

@@ -1,4 +1,4 @@
-//! `hina store`: what many machines share.
+//! `hina store`: reads and writes the store.
 
 use std::path::PathBuf;
 
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
 }
 
-/// The state of the store, if it answers: an old one would mislead whoever looks at it.
+/// The state of the store. It fails if the store is unreachable, because an old state would mislead.
 fn live_snapshot(engine: &Engine, workspace: &Workspace) -> Result<std::sync::Arc<StoreSnapshot>, Failure> {
     let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "no store is configured"))?;
     if let Some((_, error)) = &snapshot.health.outage {
@@ -163,7 +163,7 @@ fn missing_document(snapshot: &StoreSnapshot, kind: StoreKind, id: &str) -> Fail
         .with_hint(format!("`hina store list {kind}` lists what is there"))
 }
 
-/// What is to be written.
+/// The value to write.
 fn read_value(value: Option<&str>, file: Option<&std::path::Path>, text: bool) -> Result<Value, Failure> {
     let (content, argument) = match (value, file) {
         (Some(value), _) => (value.to_owned(), value),

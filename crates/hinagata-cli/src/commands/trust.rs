@@ -1,4 +1,4 @@
-//! `hina trust`: lets the settings of a workspace widen what a render can do.
+//! `hina trust`: allows the settings of a workspace to extend what a render can do.
 
 use std::time::SystemTime;
 
@@ -60,7 +60,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
         settings.iter().filter(|(_, found)| is_privileged(found)).collect();
     let python = workspace.open_catalog().withheld_permissions();
     if !yes {
-        // Nothing counts before it was shown.
+        // Settings must be shown before they take effect.
         output::print_status(&page(&path, &privileged, &python));
         if globals.json || !terminal::can_ask() {
             return Err(Failure::usage_error("cannot ask for confirmation without a terminal")
@@ -93,7 +93,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
     }
 }
 
-/// Whether a setting comes from the workspace and counts only if that is trusted.
+/// Whether a setting comes from the workspace and takes effect only if that is trusted.
 fn is_privileged(found: &ResolvedSetting) -> bool {
     matches!(found.origin, Origin::Workspace(_)) && found.setting.power != Power::Harmless
 }
@@ -102,7 +102,7 @@ fn value_text(found: &ResolvedSetting) -> String {
     output::sanitize_text(&found.setting.kind.format_value(&found.value))
 }
 
-/// What would come into force, for somebody who has to decide about it.
+/// The settings and permissions that trust would enable.
 fn page(path: &str, privileged: &[(&str, &ResolvedSetting)], python: &[Diagnostic]) -> String {
     let mut page = format!("If you trust {path}, this takes effect:\n\nSettings\n");
     let rows: Vec<_> = privileged.iter().map(|(name, found)| setting_row(name, found)).collect();
@@ -126,7 +126,7 @@ fn setting_row(name: &str, found: &ResolvedSetting) -> Vec<String> {
     vec![format!("  {name}"), value, meaning.to_owned()]
 }
 
-/// What a setting does to whoever trusts it, where its meaning alone does not tell.
+/// The consequence of trusting a setting, if its description is not sufficient.
 fn consequence(name: &str, value: &str) -> Option<&'static str> {
     Some(match (name, value) {
         ("hooks.sandbox", "off") => "Python runs unconfined: it can do everything that you can",

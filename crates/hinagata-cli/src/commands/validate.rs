@@ -1,4 +1,4 @@
-//! `hina validate`: whether variables are what a prompt declares.
+//! `hina validate`: checks variables against the parameters of a prompt.
 
 use hinagata::{TypeProblem, Validation};
 

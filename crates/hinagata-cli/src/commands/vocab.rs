@@ -64,7 +64,7 @@ fn print_all(catalog: &Catalog, globals: &Globals) -> Result<(), Failure> {
         let mut words = Map::new();
         for word in vocabulary.words_in(namespace) {
             let preferred = catalog.preferred_word(namespace, word);
-            // That a word means itself is nothing to tell.
+            // A word that expands to itself is not printed.
             if preferred.as_deref() == Some(word) {
                 continue;
             }

@@ -22,7 +22,7 @@ fn detail_list<'d>(diagnostic: &'d Diagnostic, name: &str) -> &'d [Json] {
     diagnostic.details.get(name).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The problems after the first, which the title tells.
+/// The problems after the first, which is in the title.
 fn problems(diagnostic: &Diagnostic) -> Vec<String> {
     let place = diagnostic.place.as_ref().map(|place| place.template.as_str());
     let problem = |problem: &Json| {
@@ -64,7 +64,7 @@ fn format_chain(chain: &[Place]) -> Vec<String> {
     [inner, &[format!("… {between} more …")], outer].concat()
 }
 
-/// One step of the way to a place, taken as often as it stands in `places`.
+/// One step of the chain to a place, with the number of its repetitions.
 fn format_step(places: &[Place]) -> String {
     let place = &places[0];
     let often = if places.len() > 1 { format!(" ({} times)", places.len()) } else { String::new() };

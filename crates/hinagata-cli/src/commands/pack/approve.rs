@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     if asks && !ask_approval(&workspace, &details)? {
         return output::print_text("nothing was approved\n");
     }
-    // Exactly what was shown: whatever changed meanwhile is not what the user said yes to.
+    // Approves exactly the shown files. Later changes are not covered.
     let summary = packs.approve(&arguments.pack, details.content.as_ref(), SystemTime::now())?;
     let decided = decide(arguments, &mut packs, &details, asks)?;
     print_report(&summary, &decided, &open_proposals(&details, &decided), globals)
@@ -93,7 +93,7 @@ fn decide(
     Ok(decided)
 }
 
-/// Proposals about prompts and tools that nobody said anything to.
+/// Undecided proposals about prompts and tools.
 fn open_proposals<'d>(details: &'d PackDetails, decided: &[Replacement]) -> Vec<&'d Replacement> {
     let is_open = |one: &&Replacement| {
         let known = decided.iter().any(|decided| decided.replaces == one.replaces);

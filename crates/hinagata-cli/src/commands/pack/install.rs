@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         Format::Text => {
             let id = output::sanitize_text(installed.pack.summary.pack_id.as_str());
             output::print_text(&page::format_details(&workspace, &installed.pack))?;
-            // The same bytes as before are still what was approved.
+            // The same files as before are still approved.
             output::print_status(&match installed.pack.summary.state {
                 Approval::Approved => {
                     "\nInstalled. Its files match your approval, so it is used.\n".to_owned()

@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
 }
 
-/// The packs of the workspace; without a place to remember decisions there is nothing to be done with them.
+/// The packs of the workspace. It fails without a state directory to record decisions.
 fn open_packs(workspace: &Workspace) -> Result<Packs, Failure> {
     let state = workspace.host.state.clone().map_or_else(StateDir::of_user, Ok)?;
     Ok(Packs::new(&workspace.open_catalog(), &state))

@@ -1,4 +1,4 @@
-//! A pack for somebody who has to decide about it.
+//! The details of a pack for review.
 
 use hinagata_packs::{PackDetails, Problem, PythonFile, Replacement};
 
@@ -62,7 +62,7 @@ fn section(page: &mut String, title: &str, rows: Vec<Vec<String>>) {
 }
 
 fn python(file: &PythonFile, trusted: bool) -> Vec<String> {
-    // What is withheld in a workspace without trust is not what consent is given to yet.
+    // Permissions that require trust are not part of the consent yet.
     let named = |name: &String| match trusted || !file.needs_trust.contains(name) {
         true => name.clone(),
         false => format!("{name} (after `hina trust`)"),

@@ -1,4 +1,4 @@
-//! What a process is told on the command line.
+//! The arguments of a process.
 
 use std::path::{Path, PathBuf};
 
@@ -162,7 +162,7 @@ impl Kind {
         }
     }
 
-    /// What the user wants done; for what does nothing by itself it has to be said.
+    /// The instructions of the user. Some processes require them.
     pub(super) fn instructions(&self) -> Result<Vec<String>, Failure> {
         let common = self.common();
         let mut all = common.instruction.clone();
@@ -254,7 +254,7 @@ impl Texts {
     }
 }
 
-/// What was said, and what is said now.
+/// The messages so far, and the new one.
 fn messages(
     path: Option<&Path>,
     say: Option<&str>,

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
 }
 
-/// Runs a process until it ends, or somebody asks to stop.
+/// Runs a process until it ends or a signal stops it.
 fn run_until_stopped(
     process: &mut Process,
     prompts: &ProcessPrompts,

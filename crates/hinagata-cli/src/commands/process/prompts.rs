@@ -1,4 +1,4 @@
-//! What the prompts of a process say: module files, or the preset, and what the user wants done.
+//! The prompts of a process: module files or a preset, and the instructions of the user.
 
 use hinagata::{
     Result as Ours,
@@ -11,10 +11,10 @@ use serde_json::{Map, Value, json};
 use super::{super::module::typed_variables, saved::SavedProcess};
 use crate::{failure::Failure, variables::Variables};
 
-/// The module of `concat`, which there is no preset for.
+/// The module of `concat`, which has no preset.
 const CONCAT: &str = include_str!("concat.json");
 
-/// What is said to the model.
+/// The prompts of a process.
 pub(super) struct ProcessPrompts {
     modules: AdHocModules,
     instructions: PromptModule<Value>,
@@ -44,7 +44,7 @@ impl ProcessPrompts {
     }
 }
 
-/// What is said where no module file; a summary says everything itself.
+/// The preset, which is used without module files. A summary has its own prompt.
 fn preset(process: &Process) -> Option<Value> {
     match process {
         Process::Stream(_) | Process::Dialogue(_) => {

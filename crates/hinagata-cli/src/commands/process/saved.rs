@@ -15,10 +15,10 @@ use serde_json::{Map, Value};
 use super::arguments::Common;
 use crate::{failure::Failure, input::system_message};
 
-/// What a file of ours says that it is.
+/// The format name in a saved file.
 const FORMAT: &str = "hinagata-process/1";
 
-/// A process, and what it was told.
+/// A process with its arguments.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SavedProcess {
     format: String,
@@ -60,7 +60,7 @@ pub(super) fn read_saved(path: &Path, name: &str) -> Result<SavedProcess, Failur
     }
 }
 
-/// Keeps a process that got somewhere: the path, or what to tell where that fails.
+/// Saves a process that made progress. Returns the path, or a message if that fails.
 pub(super) fn save_process(
     saved: &SavedProcess,
     common: &Common,
@@ -103,7 +103,7 @@ pub(super) fn delete_saved(resumed: Option<&Path>) {
     }
 }
 
-/// Writes the file whole, for nobody else to read: it holds the texts of the user.
+/// Writes the file atomically and readable only by the user, because it contains their texts.
 fn write(saved: &SavedProcess, path: &Path) -> io::Result<()> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent)?;

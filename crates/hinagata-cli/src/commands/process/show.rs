@@ -1,4 +1,4 @@
-//! What people see of a process while it runs: a bar, then the last answer as it comes.
+//! The display of a running process: a progress bar, then the last answer as a stream.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -14,7 +14,7 @@ use crate::{
     workspace::Globals,
 };
 
-/// Tells people how far a process is.
+/// Shows the progress of a process.
 pub(super) struct Show {
     bar: Bar,
     /// Whether the last answer is the result, and printed as it comes.
@@ -26,7 +26,7 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) fn new(process: &Process, globals: &Globals) -> Self {
-        // The answers of `concat` are joined when all are there.
+        // The answers of `concat` are joined at the end.
         let prints = Format::from_globals(globals) == Format::Text && !matches!(process, Process::Concat(_));
         Self {
             bar: Bar::new(globals.json),

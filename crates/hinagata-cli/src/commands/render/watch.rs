@@ -1,4 +1,4 @@
-//! `hina render --watch`: the result again whenever something changes that it is made from.
+//! `hina render --watch`: renders again whenever a source of the result changes.
 
 use std::{
     path::{Path, PathBuf},
@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     loop {
         let started = SystemTime::now();
         let read = run_turn(arguments, globals)?;
-        // What hooks read is known afterwards: whatever changed since they read it is seen by its time.
+        // The files that hooks read are known afterwards. Their modification times show later changes.
         let new: Vec<PathBuf> = read.into_iter().filter(|path| !watched.contains(path)).collect();
         if !new.is_empty() {
             watched.extend(new.iter().cloned());
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 fn watch(places: &[PathBuf], sender: &Sender<Change>) -> Result<Watcher, Failure> {
     let sender = sender.clone();
     Ok(Watcher::new(places.to_vec(), move |change| {
-        // Nobody listens any more when the command ends.
+        // The receiver is gone when the command ends.
         let _ = sender.send(change);
     })?)
 }
@@ -66,7 +66,7 @@ fn changed_since(path: &Path, time: SystemTime) -> bool {
     path.metadata().and_then(|found| found.modified()).is_ok_and(|modified| modified >= time)
 }
 
-/// Prints the result, or tells what is wrong; only a reader that went away ends it. What was read on the way.
+/// Prints the result or the error, and returns the files that were read. It fails only if the output is closed.
 fn run_turn(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>, Failure> {
     match render_once(arguments, globals) {
         Ok(read) => output::print_text("\n").map(|()| read),

@@ -1,4 +1,4 @@
-//! What a user of the command line can do about an error of a template.
+//! Hints of the command line for template errors.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use crate::failure::Failure;
 
-/// Names that are variables only in certain places: nobody passes them.
+/// Names that are variables only in certain places. They cannot be passed.
 const PLACED: [&str; 6] = ["caller", "kwargs", "loop", "self", "super", "varargs"];
 
 /// Names the option that sets the limit which was reached.
@@ -42,13 +42,13 @@ pub(super) fn with_variable_hint(failure: Failure, error: &Error, variables: &Js
     }
 }
 
-/// Whether the place is that of a call: what can be called is nothing to pass.
+/// Whether the place is a call. Functions cannot be passed.
 fn is_called(error: &Error) -> bool {
     let at = |place: &Place| place.excerpt.as_ref()?.chars().nth((place.column as usize).checked_sub(1)?);
     error.place().and_then(at) == Some('(')
 }
 
-/// What an error says is not there.
+/// The missing object of an error.
 #[derive(Clone, Copy)]
 enum Missing<'e> {
     /// A variable.
@@ -58,7 +58,7 @@ enum Missing<'e> {
 }
 
 impl<'e> Missing<'e> {
-    /// The name that the error is about; Go tells it in its sentence only.
+    /// The name that the error is about. For Go it is only in the message.
     fn from_error(error: &'e Error) -> Option<Self> {
         if error.kind() != ErrorKind::Undefined {
             return None;
@@ -69,7 +69,7 @@ impl<'e> Missing<'e> {
     }
 }
 
-/// Says where templates come from, for an error about one that is not there.
+/// Adds hints on where templates are loaded from to an error about a missing one.
 pub(super) fn with_template_hint(
     failure: Failure,
     error: &Error,

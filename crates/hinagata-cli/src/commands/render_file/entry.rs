@@ -1,4 +1,4 @@
-//! The template that the user named: what it is called in the render, and where others are.
+//! The template of the command line: its name in the render, and the directory of other templates.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ impl Entry {
         self.root.as_ref().map(open).transpose()
     }
 
-    /// What the user calls the template `name`.
+    /// The path of the template `name` for messages.
     pub(super) fn path(&self, name: &str) -> String {
         match &self.root {
             _ if name == self.name => self.shown.clone(),
@@ -44,7 +44,7 @@ impl Entry {
     }
 }
 
-/// What the user calls the file at `path`.
+/// The path `path` for messages.
 pub(super) fn display_name(path: &Path) -> String {
     if path == Path::new("-") { "<stdin>".to_owned() } else { path.display().to_string() }
 }

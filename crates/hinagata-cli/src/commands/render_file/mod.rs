@@ -90,7 +90,7 @@ struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// What the engines need to know.
+    /// The options of the template.
     fn options(&self) -> Options {
         let configured = self.settings.undefined().and_then(UndefinedMode::from_name);
         self.arguments.behaviour.options(configured.unwrap_or(UndefinedMode::Empty))

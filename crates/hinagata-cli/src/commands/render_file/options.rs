@@ -70,7 +70,7 @@ enum Undefined {
 }
 
 impl Behaviour {
-    /// What the engines need to know; `undefined` is what the settings say.
+    /// The options of the template. `undefined` is the setting.
     pub(super) fn options(&self, undefined: definition::UndefinedMode) -> Options {
         let mut options = Options::default().with_undefined(self.undefined(undefined));
         options.jinja = ParseOptions {

@@ -44,7 +44,7 @@ fn run_template(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<O
     Outcome::new(Written { text, marks, ..Written::default() }, Some(pieces), usage)
 }
 
-/// What a pass gave; no function here needs the outside.
+/// The result of a pass. No function here calls other programs.
 fn expect_done<T>(pass: Pass<'_, T>) -> Result<T, Error> {
     match pass {
         Pass::Done(result) => Ok(result),

@@ -1,4 +1,4 @@
-//! What a render gave, and how it is printed.
+//! The result of a render, and how it is printed.
 
 use std::{fmt, io::Write as _, time::Duration};
 
@@ -18,7 +18,7 @@ const PIECE_WIDTH: usize = 72;
 pub(super) struct Outcome {
     text: String,
     warnings: Vec<String>,
-    /// The pieces of the text, when their origins were asked for.
+    /// The pieces of the text, if their origins were requested.
     pieces: Option<Vec<Piece>>,
     usage: Usage,
 }
@@ -48,7 +48,7 @@ pub(super) struct Origin {
 }
 
 impl Outcome {
-    /// The text that was written, and what is to be said about it.
+    /// The text, and its warnings.
     pub(super) fn new(written: Written, pieces: Option<Vec<Piece>>, usage: Usage) -> Result<Self, Error> {
         let parts = written.marks.iter().any(|mark| matches!(mark.kind, MarkKind::Part(_)));
         let warning = "the template creates messages or parts: the text omits roles, media and resources";
@@ -56,7 +56,7 @@ impl Outcome {
         Ok(Self { text: written.into_text()?, warnings, pieces, usage })
     }
 
-    /// The same, with what is to be said about the variables.
+    /// Adds warnings about the variables.
     pub(super) fn with_variables(mut self, variables: &Json) -> Self {
         let all = variables.as_object().into_iter().flatten();
         let lost = all.filter_map(|(name, value)| hinagata::warn_of_long_number(name, value));
@@ -65,7 +65,7 @@ impl Outcome {
     }
 }
 
-/// The pieces of a text; `origin` tells where each came from.
+/// The pieces of a text. `origin` returns the origin of each.
 pub(super) fn collect_pieces(
     record: &Segments,
     origin: impl Fn(&Segments, &Segment) -> Option<Origin>,
@@ -78,7 +78,7 @@ pub(super) fn collect_pieces(
     record.segments().iter().map(piece).collect()
 }
 
-/// Prints the result, and the time that the render took when that was asked.
+/// Prints the result, and the render time if requested.
 pub(super) fn print_outcome(outcome: &Outcome, time: bool, format: Format) -> Result<(), Failure> {
     let text = match (format, &outcome.pieces) {
         (Format::Json, _) => format!("{:#}\n", json(outcome, time)),
@@ -92,7 +92,7 @@ pub(super) fn print_outcome(outcome: &Outcome, time: bool, format: Format) -> Re
     Ok(())
 }
 
-/// What there is to say beside the result; nobody may be there to hear it.
+/// Prints warnings to standard error. Write errors are ignored.
 fn print_notes(outcome: &Outcome, time: bool) {
     let mut stderr = anstream::stderr().lock();
     for warning in &outcome.warnings {
@@ -143,7 +143,7 @@ fn texts<'o>(text: &'o str, pieces: &'o [Piece]) -> impl Iterator<Item = (&'o Pi
     })
 }
 
-/// One line for each piece: where it came from, in which turns of loops, and what it is.
+/// One line for each piece: its origin with loop indexes, and its text.
 fn table(text: &str, pieces: &[Piece]) -> String {
     let variable = |piece: &Piece| piece.origin.as_ref().and_then(|origin| origin.variable.clone());
     let rows: Vec<_> = texts(text, pieces)
@@ -168,7 +168,7 @@ fn place(piece: &Piece) -> String {
     text
 }
 
-/// As a JSON string, which shows what cannot be seen.
+/// The text as a JSON string, which shows control characters.
 fn quoted(text: &str) -> String {
     truncate_for_display(&Json::from(text).to_string(), PIECE_WIDTH)
 }

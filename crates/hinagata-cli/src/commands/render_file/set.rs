@@ -14,7 +14,7 @@ use super::{
 };
 use crate::failure::Failure;
 
-/// The sources of a set: names in the order of parsing, and what the user calls each.
+/// The sources of a set: names in the order of parsing, and their paths for messages.
 struct Sources<'a> {
     sources: Vec<(String, &'a str)>,
     paths: HashMap<String, String>,
@@ -46,7 +46,7 @@ impl<'a> Sources<'a> {
         Ok(())
     }
 
-    /// What the user calls the source `name`.
+    /// The path of the source `name` for messages.
     fn path(&self, name: &str) -> String {
         self.paths.get(name).cloned().unwrap_or_else(|| name.to_owned())
     }
