@@ -25,7 +25,7 @@ use self::{
 const CASES: u64 = 2_000;
 
 /// The number of differences that are printed in full.
-const SHOWN: usize = 12;
+const MAX_REPORTS: usize = 12;
 
 fn numbers() -> Range<u64> {
     let Ok(asked) = env::var("HINAGATA_DIFFERENTIAL") else { return 0..CASES };
@@ -54,9 +54,9 @@ fn ours(case: &Case) -> Result<String, Error> {
         autoescape: case.options.autoescape,
         ..Settings::default()
     };
-    let named = case.templates.iter().enumerate();
+    let numbered = case.templates.iter().enumerate();
     let sources: HashMap<_, _> =
-        named.map(|(number, pieces)| (format!("t{number}"), source(pieces))).collect();
+        numbered.map(|(number, pieces)| (format!("t{number}"), source(pieces))).collect();
     let sources = Sources::new(sources, options, Limits::default());
     let entry = sources.load("t0")?.expect("there is a first template");
     Render::new()
@@ -131,7 +131,8 @@ fn random_templates_render_as_in_jinja2() {
     let total = numbers().count();
     eprintln!("{total} cases, of which {rendered} give a text; {} differences", found.len());
     let all: Vec<_> = found.iter().map(|(number, _)| number.to_string()).collect();
-    let shown: Vec<_> = found.into_iter().take(SHOWN).map(|(number, case)| report(number, case)).collect();
+    let reports: Vec<_> =
+        found.into_iter().take(MAX_REPORTS).map(|(number, case)| report(number, case)).collect();
     let count = all.len();
-    assert!(all.is_empty(), "{count} of {total} cases differ, {}:\n{}", all.join(" "), shown.join("\n"));
+    assert!(all.is_empty(), "{count} of {total} cases differ, {}:\n{}", all.join(" "), reports.join("\n"));
 }

@@ -143,20 +143,20 @@ fn names(count: usize, item: impl Fn(usize) -> String) -> String {
 
 /// Templates that create many objects of one kind.
 fn greedy() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
-    let one = |source: &str| vec![("t", source.to_owned())];
+    let single_template = |source: &str| vec![("t", source.to_owned())];
     let many_blocks = names(3_000, |n| format!("{{% block b{n} %}}{{% endblock %}}"));
     let many_names = names(3_000, |n| format!("{{% set a{n} = {n} %}}"));
     let big_frame = names(2_000, |n| format!("{{% set a{n} = x %}}"));
     vec![
-        ("macros", one("{% for i in range(90000) %}{% macro m(a) %}{{ i }}{% endmacro %}{% endfor %}")),
-        ("macros that are kept", one("{% set l = [] %}{% for i in range(90000) %}{% macro m(a) %}{{ i }}{% endmacro %}{% do l.append(m) %}{% endfor %}")),
-        ("call blocks", one("{% macro m() %}{{ caller() }}{% endmacro %}{% for i in range(90000) %}{% call m() %}x{% endcall %}{% endfor %}")),
-        ("cyclers", one("{% for i in range(90000) %}{% set c = cycler(1, 2, 3, 4, 5, 6, 7, 8, 9, 10) %}{% endfor %}")),
-        ("joiners", one("{% for i in range(90000) %}{% set c = joiner() %}{% endfor %}")),
-        ("bound methods", one("{% set l = [] %}{% for i in range(90000) %}{% do l.append('x'.upper) %}{% endfor %}")),
-        ("loop objects", one("{% set l = [] %}{% for i in range(90000) %}{% for j in [1] %}{% do l.append(loop) %}{% endfor %}{% endfor %}")),
-        ("namespaces", one("{% set l = [] %}{% for i in range(90000) %}{% do l.append(namespace(a=1)) %}{% endfor %}")),
-        ("ranges", one("{% set l = [] %}{% for i in range(90000) %}{% do l.append(range(i)) %}{% endfor %}")),
+        ("macros", single_template("{% for i in range(90000) %}{% macro m(a) %}{{ i }}{% endmacro %}{% endfor %}")),
+        ("macros that are kept", single_template("{% set l = [] %}{% for i in range(90000) %}{% macro m(a) %}{{ i }}{% endmacro %}{% do l.append(m) %}{% endfor %}")),
+        ("call blocks", single_template("{% macro m() %}{{ caller() }}{% endmacro %}{% for i in range(90000) %}{% call m() %}x{% endcall %}{% endfor %}")),
+        ("cyclers", single_template("{% for i in range(90000) %}{% set c = cycler(1, 2, 3, 4, 5, 6, 7, 8, 9, 10) %}{% endfor %}")),
+        ("joiners", single_template("{% for i in range(90000) %}{% set c = joiner() %}{% endfor %}")),
+        ("bound methods", single_template("{% set l = [] %}{% for i in range(90000) %}{% do l.append('x'.upper) %}{% endfor %}")),
+        ("loop objects", single_template("{% set l = [] %}{% for i in range(90000) %}{% for j in [1] %}{% do l.append(loop) %}{% endfor %}{% endfor %}")),
+        ("namespaces", single_template("{% set l = [] %}{% for i in range(90000) %}{% do l.append(namespace(a=1)) %}{% endfor %}")),
+        ("ranges", single_template("{% set l = [] %}{% for i in range(90000) %}{% do l.append(range(i)) %}{% endfor %}")),
         ("includes", vec![("t", "{% for i in range(90000) %}{% include 'u' %}{% endfor %}".to_owned()), ("u", "x".to_owned())]),
         ("includes of blocks", vec![("t", "{% for i in range(90000) %}{% include 'u' %}{% endfor %}".to_owned()), ("u", many_blocks.clone())]),
         ("extends of blocks", vec![("t", "{% for i in range(90000) %}{% include 'u' %}{% endfor %}".to_owned()), ("u", format!("{{% extends 'v' %}}{many_blocks}")), ("v", many_blocks.clone())]),
@@ -164,32 +164,32 @@ fn greedy() -> Vec<(&'static str, Vec<(&'static str, String)>)> {
         ("imports of macros", vec![("t", "{% for i in range(90000) %}{% from 'u' import m %}{% endfor %}".to_owned()), ("u", "{% macro m() %}{% endmacro %}".to_owned())]),
         ("self", vec![("t", format!("{many_blocks}{{% block x %}}{{% set q = self %}}{{% set z = self.b1 %}}{{% endblock %}}{{% for i in range(90000) %}}{{{{ self.x() }}}}{{% endfor %}}"))]),
         ("super", vec![("t", "{% extends 'u' %}{% block b %}{% for i in range(90000) %}{{ super() }}{% endfor %}{% endblock %}".to_owned()), ("u", "{% block b %}x{% endblock %}".to_owned())]),
-        ("scoped blocks", one("{% for i in range(90000) %}{% block b scoped %}{{ i }}{% endblock %}{% endfor %}")),
+        ("scoped blocks", single_template("{% for i in range(90000) %}{% block b scoped %}{{ i }}{% endblock %}{% endfor %}")),
         ("big frames", vec![("t", format!("{{% macro m(x) %}}{big_frame}{{{{ m(x) }}}}{{% endmacro %}}{{{{ m(1) }}}}"))]),
         ("big recursive loops", vec![("t", format!("{{% for x in [1] recursive %}}{big_frame}{{{{ loop([1]) }}}}{{% endfor %}}"))]),
-        ("many arguments", one("{% macro m() %}{{ m(*varargs) }}{% endmacro %}{{ m(*range(20000)) }}")),
-        ("many named arguments", one("{% set d = {} %}{% for i in range(5000) %}{% do d.update({i|string: i}) %}{% endfor %}{% macro m() %}{{ m(**kwargs) }}{% endmacro %}{{ m(**d) }}")),
-        ("marks", one("{% for i in range(90000) %}{% message 'user' %}{% endmessage %}{% endfor %}")),
-        ("captured marks", one("{% set x %}{% for i in range(90000) %}{% message 'user' %}x{% endmessage %}{% endfor %}{% endset %}{{ x }}{{ x }}")),
-        ("captures in captures", one("{% set ns = namespace(x='ab') %}{% for i in range(40) %}{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}")),
-        ("concatenation", one("{% set ns = namespace(x='ab') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}")),
-        ("lists", one("{% set ns = namespace(x=[1, 2]) %}{% for i in range(40) %}{% set ns.x = ns.x + ns.x %}{% endfor %}")),
-        ("a list of letters", one("{% set l = [] %}{% for i in range(9999) %}{% do l.append(text|list) %}{% endfor %}")),
-        ("sort", one("{% set l = [] %}{% for i in range(99) %}{% do l.append(range(9000)|list|sort(reverse=true)) %}{% endfor %}")),
-        ("sort of a range", one("{{ range(99999)|sort(attribute='x')|length }}{{ range(99999)|sort(reverse=true)|sort|length }}")),
-        ("groupby", one("{% set l = [] %}{% for i in range(20000) %}{% do l.append({'a': i}) %}{% endfor %}{{ l|groupby('a')|length }}{{ l|groupby('a')|list|length }}")),
-        ("unique", one("{{ range(99999)|unique|list|length }}")),
-        ("batch and slice", one("{{ range(99999)|batch(2)|list|length }}{{ range(99999)|slice(50000)|list|length }}")),
-        ("map and select", one("{{ range(99999)|map('string')|select|map('upper')|list|length }}")),
-        ("tojson", one("{% set l = range(50000)|list %}{% for i in range(99) %}{% set x = l|tojson(indent=4) %}{% endfor %}{{ l|pprint }}")),
-        ("split", one("{% set l = [] %}{% for i in range(9999) %}{% do l.append((text * 9).split(' ')) %}{% endfor %}")),
-        ("replace", one("{% for i in range(99) %}{% set x = (text * 90).replace('', text) %}{% endfor %}")),
-        ("wordwrap", one("{{ (text * 900)|wordwrap(1) }}{{ (text * 900)|urlize }}{{ (text * 900)|striptags|title|indent(99, true) }}")),
-        ("format", one("{{ '%99999d' % 1 }}{{ '{:99999}'.format(1) }}{{ ('%s' * 9000) % (range(9000)|map('string')|list) }}")),
-        ("translate", one("{% for i in range(99) %}{% set x = (text * 900)|e|forceescape|urlencode %}{% endfor %}")),
-        ("keys", one("{% set d = {} %}{% for i in range(99999) %}{% do d.update({i: i}) %}{% endfor %}{{ d|dictsort|length }}")),
-        ("copies of data", one("{% for i in range(99999) %}{% do list.append(i) %}{% do tree.children.append(list) %}{% endfor %}")),
-        ("nested lists", one("{% set ns = namespace(v=[]) %}{% for i in range(99999) %}{% set ns.v = [ns.v] %}{% endfor %}{{ ns.v }}")),
+        ("many arguments", single_template("{% macro m() %}{{ m(*varargs) }}{% endmacro %}{{ m(*range(20000)) }}")),
+        ("many named arguments", single_template("{% set d = {} %}{% for i in range(5000) %}{% do d.update({i|string: i}) %}{% endfor %}{% macro m() %}{{ m(**kwargs) }}{% endmacro %}{{ m(**d) }}")),
+        ("marks", single_template("{% for i in range(90000) %}{% message 'user' %}{% endmessage %}{% endfor %}")),
+        ("captured marks", single_template("{% set x %}{% for i in range(90000) %}{% message 'user' %}x{% endmessage %}{% endfor %}{% endset %}{{ x }}{{ x }}")),
+        ("captures in captures", single_template("{% set ns = namespace(x='ab') %}{% for i in range(40) %}{% set ns.x %}{{ ns.x }}{{ ns.x }}{% endset %}{% endfor %}")),
+        ("concatenation", single_template("{% set ns = namespace(x='ab') %}{% for i in range(40) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}")),
+        ("lists", single_template("{% set ns = namespace(x=[1, 2]) %}{% for i in range(40) %}{% set ns.x = ns.x + ns.x %}{% endfor %}")),
+        ("a list of letters", single_template("{% set l = [] %}{% for i in range(9999) %}{% do l.append(text|list) %}{% endfor %}")),
+        ("sort", single_template("{% set l = [] %}{% for i in range(99) %}{% do l.append(range(9000)|list|sort(reverse=true)) %}{% endfor %}")),
+        ("sort of a range", single_template("{{ range(99999)|sort(attribute='x')|length }}{{ range(99999)|sort(reverse=true)|sort|length }}")),
+        ("groupby", single_template("{% set l = [] %}{% for i in range(20000) %}{% do l.append({'a': i}) %}{% endfor %}{{ l|groupby('a')|length }}{{ l|groupby('a')|list|length }}")),
+        ("unique", single_template("{{ range(99999)|unique|list|length }}")),
+        ("batch and slice", single_template("{{ range(99999)|batch(2)|list|length }}{{ range(99999)|slice(50000)|list|length }}")),
+        ("map and select", single_template("{{ range(99999)|map('string')|select|map('upper')|list|length }}")),
+        ("tojson", single_template("{% set l = range(50000)|list %}{% for i in range(99) %}{% set x = l|tojson(indent=4) %}{% endfor %}{{ l|pprint }}")),
+        ("split", single_template("{% set l = [] %}{% for i in range(9999) %}{% do l.append((text * 9).split(' ')) %}{% endfor %}")),
+        ("replace", single_template("{% for i in range(99) %}{% set x = (text * 90).replace('', text) %}{% endfor %}")),
+        ("wordwrap", single_template("{{ (text * 900)|wordwrap(1) }}{{ (text * 900)|urlize }}{{ (text * 900)|striptags|title|indent(99, true) }}")),
+        ("format", single_template("{{ '%99999d' % 1 }}{{ '{:99999}'.format(1) }}{{ ('%s' * 9000) % (range(9000)|map('string')|list) }}")),
+        ("translate", single_template("{% for i in range(99) %}{% set x = (text * 900)|e|forceescape|urlencode %}{% endfor %}")),
+        ("keys", single_template("{% set d = {} %}{% for i in range(99999) %}{% do d.update({i: i}) %}{% endfor %}{{ d|dictsort|length }}")),
+        ("copies of data", single_template("{% for i in range(99999) %}{% do list.append(i) %}{% do tree.children.append(list) %}{% endfor %}")),
+        ("nested lists", single_template("{% set ns = namespace(v=[]) %}{% for i in range(99999) %}{% set ns.v = [ns.v] %}{% endfor %}{{ ns.v }}")),
     ]
 }
 
@@ -208,10 +208,10 @@ fn no_template_makes_the_process_hold_twice_its_bytes() {
                     Err(error) => error.to_string(),
                 };
             });
-            let held = info.bytes_max.saturating_sub(compiled.bytes_max);
+            let run_bytes = info.bytes_max.saturating_sub(compiled.bytes_max);
             // A growing list exists twice for a moment.
-            if held > (2 * BYTES + BYTES / 8) as u64 {
-                wrong.push(format!("{name}: {held} bytes, {outcome}"));
+            if run_bytes > (2 * BYTES + BYTES / 8) as u64 {
+                wrong.push(format!("{name}: {run_bytes} bytes, {outcome}"));
             }
         }
         wrong

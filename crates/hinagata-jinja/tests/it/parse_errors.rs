@@ -4,21 +4,21 @@ use hinagata_jinja::{ParseOptions, Source, parse};
 use hinagata_value::{Budget, ErrorKind, Limits};
 
 /// The error of a source: line, column, message, and the hint or the similar names.
-fn told(source: &str) -> String {
+fn describe_error(source: &str) -> String {
     let budget = Budget::new(Limits::default());
     let error = parse("t", source, &ParseOptions::default(), &budget).expect_err(source);
     assert_eq!(error.kind(), ErrorKind::Syntax, "{source}");
     let place = error.place().expect("has a place");
     assert_eq!(place.template, "t");
     assert_eq!(place.excerpt.as_deref(), Source::new("t", source).line_text(place.line), "{source}");
-    let mut told = format!("{}:{}: {}", place.line, place.column, error.message());
+    let mut text = format!("{}:{}: {}", place.line, place.column, error.message());
     if let Some(hint) = error.hint() {
-        told = format!("{told} | {hint}");
+        text = format!("{text} | {hint}");
     }
     if !error.near().is_empty() {
-        told = format!("{told} | near: {}", error.near().join(" "));
+        text = format!("{text} | near: {}", error.near().join(" "));
     }
-    told
+    text
 }
 
 #[test]
@@ -58,7 +58,7 @@ fn errors_say_what_was_wanted_what_was_found_and_where() {
             "1:10: the raw block is not closed by `endraw` | close it with `{% endraw %}`",
         ),
     ] {
-        assert_eq!(told(source), expected, "{source}");
+        assert_eq!(describe_error(source), expected, "{source}");
     }
 }
 
@@ -86,8 +86,8 @@ fn unknown_and_missing_tags_name_what_is_open() {
         ("{% %}", "1:4: expected the name of a tag, found the end of the tag"),
         ("{% trans %}", "1:4: unknown tag `trans` | translations are not supported"),
     ] {
-        let told = told(source);
-        assert!(told.starts_with(expected), "{source}\n  {told}\n  {expected}");
+        let message = describe_error(source);
+        assert!(message.starts_with(expected), "{source}\n  {message}\n  {expected}");
     }
 }
 
@@ -141,13 +141,16 @@ fn rules_of_statements_are_told_with_advice() {
             "1:20: `_a` cannot be imported | names that start with an underscore are private to their template",
         ),
     ] {
-        assert_eq!(told(source), expected, "{source}");
+        assert_eq!(describe_error(source), expected, "{source}");
     }
 }
 
 #[test]
 fn what_the_grammar_refuses_is_told_before_what_only_later_stages_refuse() {
-    assert_eq!(told("{% break %}\n{{ 1 2 }}"), "2:6: expected the end of the print tag, found an integer");
+    assert_eq!(
+        describe_error("{% break %}\n{{ 1 2 }}"),
+        "2:6: expected the end of the print tag, found an integer"
+    );
 }
 
 #[test]

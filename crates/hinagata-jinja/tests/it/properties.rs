@@ -161,9 +161,9 @@ fn settings(undefined: UndefinedMode) -> Settings {
 }
 
 fn loader(subject: &Subject) -> Sources {
-    let named = subject.sources.iter().enumerate();
+    let numbered = subject.sources.iter().enumerate();
     let sources: HashMap<_, _> =
-        named.map(|(number, source)| (format!("t{number}"), source.clone())).collect();
+        numbered.map(|(number, source)| (format!("t{number}"), source.clone())).collect();
     Sources::new(sources, ParseOptions::default(), Limits::default())
 }
 

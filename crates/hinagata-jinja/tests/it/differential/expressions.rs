@@ -405,7 +405,7 @@ fn arguments(random: &mut Random, names: &Names<'_>, params: &str, depth: usize,
         _ => needed.min(params.len()) + random.below(params.len() - needed.min(params.len()) + 1),
     };
     let mut out = Vec::new();
-    let mut named = false;
+    let mut by_name = false;
     for param in &params[..count] {
         if let Some(kind) = param.strip_prefix('*') {
             for _ in 0..random.below(3) {
@@ -415,12 +415,12 @@ fn arguments(random: &mut Random, names: &Names<'_>, params: &str, depth: usize,
                 out.push(format!("a={}", expression(random, names, 'A', depth)));
             }
         } else if let Some((name, kind)) = param.split_once('=') {
-            named = true;
+            by_name = true;
             out.push(format!("{name}={}", expression(random, names, first(kind), depth)));
         } else if let Some((name, kind)) = param.split_once(':') {
-            named |= random.chance(25);
+            by_name |= random.chance(25);
             let value = expression(random, names, first(kind), depth);
-            out.push(if named { format!("{name}={value}") } else { value });
+            out.push(if by_name { format!("{name}={value}") } else { value });
         } else {
             out.push(expression(random, names, first(param), depth));
         }
