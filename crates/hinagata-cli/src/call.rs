@@ -196,7 +196,7 @@ impl Call {
             }
         }
         let mut found = engine.validate(&self.request(&variables))?;
-        // A text that is no value of its type stops a render, whatever the class of the variable.
+        // A text that is not a value of the declared type stops a render, regardless of the variable's class.
         found.type_warnings.retain(|problem| !type_errors.contains(problem));
         type_errors.retain(|problem| !found.type_errors.contains(problem));
         found.type_errors.extend(type_errors);

@@ -89,7 +89,7 @@ impl Diagnostic {
         self
     }
 
-    /// The message for people, with colours: to be written to a stream that knows whether to keep them.
+    /// The message with colours. The stream that prints it removes them if necessary.
     pub(crate) fn render_text(&self) -> String {
         let level = match self.level {
             Level::Error => annotate_snippets::Level::ERROR,
@@ -128,8 +128,8 @@ impl Diagnostic {
         })
     }
 
-    /// The message without the place that Go puts before it: the excerpt shows it, and counts columns
-    /// as everybody else does.
+    /// The message without the place that Go puts before it. The excerpt shows the place, with columns counted
+    /// from 1.
     fn title(&self) -> &str {
         let rest = self.message.strip_prefix("template: ").filter(|_| self.place.is_some());
         rest.and_then(after_go_place).unwrap_or(&self.message)
@@ -144,7 +144,7 @@ impl Diagnostic {
     }
 }
 
-/// A line below the excerpt. Names of templates and the like come from strangers.
+/// A line below the excerpt. It may contain untrusted names.
 fn note_message<'a>(level: annotate_snippets::Level<'a>, text: &str) -> Message<'a> {
     level.message(normalize_untrusted_str(text))
 }
@@ -199,7 +199,7 @@ fn word_length(text: &str) -> usize {
     end.unwrap_or(text.len())
 }
 
-/// Where the bracket ends that `text` starts with; brackets in quotes are text.
+/// The end of the bracket that `text` starts with. Brackets in quotes are text.
 fn find_closing(text: &str) -> Option<usize> {
     let (mut depth, mut quote) = (0_usize, None);
     let mut characters = text.char_indices();

@@ -78,7 +78,7 @@ impl Failure {
         match self {
             Self::Reported(diagnostic) => diagnostic.exit,
             Self::Printed(code) => *code,
-            // The reader has seen enough, as in `hina … | head`: no failure of ours.
+            // The reader closed the pipe, as in `hina … | head`. That is not a failure.
             Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => exit::Code::Success,
             Self::Output(_) => exit::Code::Failed,
         }

@@ -17,7 +17,7 @@ use crate::input::system_message;
 /// Maximum number of files that are searched for similar names.
 const MOST_NAMES: usize = 1_000;
 
-/// Where the templates of one render come from.
+/// The source of the templates of one render.
 pub(crate) struct Files {
     root: Option<Directory>,
     /// The file name extension of the template itself, and its language.

@@ -1,4 +1,4 @@
-//! Hints as the command line words them: with the command to run.
+//! The hints of the command line, with the command to run.
 
 use hinagata::Hint;
 use hinagata_value::ValueType;

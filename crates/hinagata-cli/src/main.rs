@@ -1,8 +1,8 @@
 //! `hina`, the command line of Hinagata.
 //!
-//! Data goes to standard output, talk to standard error. Each command is one file under `commands`
-//! that reads its arguments, makes one call and prints; what a failure is called and how a script sees
-//! it is in [`failure`], how it looks in [`diagnostic`].
+//! Data goes to standard output, status to standard error. Each command is one file under `commands` that
+//! reads its arguments, makes one call and prints. [`failure`] defines the failures and their exit codes,
+//! [`diagnostic`] their format.
 
 mod absent;
 mod call;

@@ -13,7 +13,7 @@ impl ModelState {
         Ok(Self(workspace.host.llm()?.models()))
     }
 
-    /// For people, by name.
+    /// Names and values for display.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let default = self.0.default.clone();
         let model = default.unwrap_or_else(|| "none; a call or a prompt must choose one".to_owned());

@@ -11,7 +11,7 @@ use crate::{failure::Failure, workspace::Globals};
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// For people.
+    /// Text for users.
     Text,
     /// For scripts.
     Json,
@@ -72,7 +72,7 @@ pub(crate) fn print_status(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
 }
 
-/// A text from a file of a stranger, on one line and without control characters.
+/// An untrusted text, on one line and without control characters.
 pub(crate) fn sanitize_text(text: &str) -> String {
     normalize_untrusted_str(&text.replace(['\n', '\r', '\t'], " "))
 }
@@ -102,7 +102,7 @@ fn format_row(row: &[String], widths: &[usize]) -> String {
     format!("{}\n", line.trim_end())
 }
 
-/// The characters that a line of the terminal holds, where that is known.
+/// The width of the terminal in characters, if known.
 #[cfg(unix)]
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
@@ -133,7 +133,7 @@ fn truncate_to_width(text: &str, width: usize) -> &str {
     end.map_or(text, |(at, _)| &text[..at])
 }
 
-/// Rows for people: columns with a heading on a terminal, values between tabs elsewhere.
+/// Formats rows: columns with a heading on a terminal, tab-separated values elsewhere.
 pub(crate) fn format_table(heading: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| sanitize_text(cell)).collect()).collect();

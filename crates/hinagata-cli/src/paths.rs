@@ -1,9 +1,9 @@
-//! Paths of a workspace as the user can open them from where they are.
+//! Paths of a workspace relative to the current directory.
 
 use std::path::{Component, Path, PathBuf};
 
-/// The file or directory `name` of the workspace at `root`, seen from `current`; `name` itself where it is no file of
-/// the workspace, such as a compiled-in prompt.
+/// The path from `current` of the file or directory `name` in the workspace at `root`. `name` itself if it is not in
+/// the workspace, such as a built-in prompt.
 pub(crate) fn display_path(root: &Path, current: &Path, name: &str) -> String {
     let path = root.join(name);
     if Path::new(name).is_absolute() || !path.exists() {

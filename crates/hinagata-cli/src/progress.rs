@@ -28,7 +28,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// One that is drawn on a terminal only, and not where scripts are answered.
+    /// Creates a progress line, which is shown only on a terminal and not with `--json`.
     pub(crate) fn new(json: bool) -> Self {
         let seen = !json && io::stderr().is_terminal();
         Self { next: seen.then(|| Mutex::new(Instant::now() + PATIENCE)) }

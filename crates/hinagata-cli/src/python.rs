@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::{hints::hint_text, output};
 
-/// Runs Python as the settings say. Nothing is started before a hook or a provider runs.
+/// The Python pool of the settings. It starts nothing before a hook or a variable provider runs.
 pub(crate) fn find_hooks(settings: &Settings, quiet: bool) -> Option<Arc<dyn Hooks>> {
     let mut options = HookOptions::from(settings);
     if !quiet {
@@ -18,7 +18,7 @@ pub(crate) fn find_hooks(settings: &Settings, quiet: bool) -> Option<Arc<dyn Hoo
     Some(Arc::new(HookPool::new(options)))
 }
 
-/// As [`hooks`], for a process that stays: what Python prints goes into the log.
+/// Like [`find_hooks`], for a daemon: the output of Python is logged.
 #[cfg(feature = "mcp")]
 pub(crate) fn logged_hooks(settings: &Settings) -> Option<Arc<dyn Hooks>> {
     let mut options = HookOptions::from(settings);
@@ -49,7 +49,7 @@ impl PythonState {
         Self { python: pool.find_interpreter(), sandbox: pool.sandbox_report(), mode }
     }
 
-    /// For people, by name.
+    /// Names and values for display.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let python = match &self.python {
             Ok(python) => format!("{} ({})", python.version_text(), python.executable.display()),

@@ -1,4 +1,4 @@
-//! Spans for a collector of OpenTelemetry, where the environment names one.
+//! Sends trace spans to an OpenTelemetry collector, if the environment names one.
 
 use std::sync::Arc;
 

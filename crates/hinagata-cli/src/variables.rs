@@ -7,8 +7,8 @@
 //! | `name=@file` | the text of a file, as it is |
 //! | `name:=@file` | the JSON or YAML in a file |
 //!
-//! A dot in a name leads into an object: `user.name=Rumi`. A text that starts with `@` is written
-//! `name=\@text`; a backslash means nothing anywhere else.
+//! A dot in a name refers to a member of an object: `user.name=Rumi`. A text that starts with `@` is written
+//! `name=\@text`. A backslash has no other meaning.
 
 use std::path::{Path, PathBuf};
 

@@ -124,7 +124,7 @@ impl Workspace {
             found.iter().partition(|found| found.error.reason() == Some(Reason::Untrusted));
         others.into_iter().for_each(|found| workspace.print_warning(found));
         if let Some(problem) = &workspace.host.trust_problem {
-            // The call goes on without trust.
+            // The call continues without trust.
             let mut diagnostic = workspace.to_diagnostic(problem);
             diagnostic.level = Level::Warning;
             workspace.print_diagnostic(&diagnostic);

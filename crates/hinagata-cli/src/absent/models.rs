@@ -16,7 +16,7 @@ impl ModelState {
         Ok(Self)
     }
 
-    /// For people, by name.
+    /// Names and values for display.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         vec![("model", "not in this build; it needs the feature `llm`".to_owned())]
     }

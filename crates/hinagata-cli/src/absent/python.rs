@@ -24,7 +24,7 @@ impl PythonState {
         Self
     }
 
-    /// For people, by name.
+    /// Names and values for display.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         vec![("python", "not in this build; it needs the feature `python`".to_owned())]
     }

@@ -1,4 +1,4 @@
-//! `hina config`: the settings, and where each comes from.
+//! `hina config`: all settings and their origins.
 
 use hinagata::settings::{Origin, ResolvedSetting, setting, unknown_setting};
 use hinagata_host::mask_password;

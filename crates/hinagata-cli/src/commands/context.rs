@@ -150,7 +150,7 @@ impl PackArguments {
         options
     }
 
-    /// The directory to pack: the only argument, where it is one.
+    /// The directory to pack, if the only argument is one.
     fn directory(&self) -> Option<PathBuf> {
         let [only] = self.patterns.as_slice() else { return None };
         Some(current_directory().join(only)).filter(|path| path.is_dir())
@@ -197,7 +197,7 @@ fn with_token_counts(options: &ContextOptions) -> ContextOptions {
     options
 }
 
-/// A result that cannot be written is no failure of packing.
+/// An error of writing the result is not an error of packing.
 fn failure(error: Error) -> Failure {
     match error {
         Error::Output(error) => Failure::Output(error),

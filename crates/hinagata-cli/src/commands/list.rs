@@ -89,7 +89,7 @@ fn warn_undecided(workspace: &Workspace, arguments: &Arguments, left_out: &[Line
 
 struct Line {
     listing: Listing,
-    /// The directory that was chosen, where one was.
+    /// The chosen directory, if any.
     entry: Option<Arc<Entry>>,
 }
 
@@ -153,7 +153,7 @@ impl Line {
             Ok(definition) => {
                 let metadata = &definition.metadata;
                 let mut row = vec![id, metadata.kind.clone(), metadata.version.clone(), place];
-                // Words for people would only be in the way of a script.
+                // Scripts do not need the explanation.
                 if output::is_terminal() {
                     let described = metadata.description.as_ref().or(metadata.title.as_ref());
                     row.push(described.cloned().unwrap_or_default());

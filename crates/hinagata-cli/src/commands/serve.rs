@@ -135,9 +135,8 @@ fn read_legacy_config(
     for name in OLD_CONFIGS {
         let path = root.join(name);
         if path.is_file() && legacy_config::is_legacy_config(&read(&path)?) {
-            // It sets the address, the store and the destination of model keys. A cloned workspace must not
-            // decide that,
-            // and ignoring the file would serve something else than it configures.
+            // It sets the address, the store and the destination of model keys. A cloned workspace must not decide
+            // that, and ignoring the file would serve something else than it configures.
             return Err(Failure::usage_error(format!(
                 "{name} is the configuration of an older daemon, which is used only with --config"
             ))

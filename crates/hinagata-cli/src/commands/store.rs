@@ -289,7 +289,7 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
     }
 }
 
-/// How changes of others are noticed, for people.
+/// How changes by others are detected, for display.
 const fn freshness_text(freshness: Freshness) -> &'static str {
     match freshness {
         Freshness::Once => "read by each command",

@@ -70,7 +70,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
             return output::print_text("nothing was trusted\n");
         }
     }
-    // For the settings that were shown: if the file has changed meanwhile, they are not trusted.
+    // Only the shown settings are trusted. If the file has changed meanwhile, they are not.
     trust.record(
         &workspace.host.root.path,
         workspace.host.privileged_settings.as_deref(),

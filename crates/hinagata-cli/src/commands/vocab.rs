@@ -1,4 +1,4 @@
-//! `hina vocab`: words that mean other words.
+//! `hina vocab`: the vocabulary.
 
 use hinagata::Catalog;
 use serde_json::{Map, Value, json};

@@ -120,7 +120,7 @@ fn as_json(saved: &SavedProcess, outcome: &Outcome, show: &Show) -> Map<String, 
     all
 }
 
-/// The failure of a process, with where its state is.
+/// The failure of a process, with the path of its saved state.
 fn with_state(failed: Ended, saved: &SavedProcess, common: &arguments::Common, show: &Show) -> Failure {
     let Ended { error, partial } = failed;
     match saved::save_process(saved, common, show.calls()) {

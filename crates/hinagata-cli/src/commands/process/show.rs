@@ -17,7 +17,7 @@ use crate::{
 /// Shows the progress of a process.
 pub(super) struct Show {
     bar: Bar,
-    /// Whether the last answer is the result, and printed as it comes.
+    /// Whether the last answer is the result and is streamed.
     prints: bool,
     printed: AtomicBool,
     calls: AtomicUsize,

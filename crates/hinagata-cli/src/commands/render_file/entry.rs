@@ -57,8 +57,8 @@ pub(super) fn directory_of(path: &Path) -> &Path {
     }
 }
 
-/// The name by which the file at `path` would be included; an absolute path, which nothing can be
-/// included by, where it is not beneath `root`.
+/// The name that an include of the file at `path` would use. If it is not in `root`, an absolute path, which
+/// no include can use.
 fn name_beneath(path: &Path, root: &Path) -> String {
     let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let path = absolute(path);

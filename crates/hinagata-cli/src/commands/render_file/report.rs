@@ -31,19 +31,19 @@ pub(super) struct Usage {
 
 /// A piece of the text that came from one place.
 pub(super) struct Piece {
-    /// The byte after its last one; it starts where the one before ends.
+    /// The byte after its last one. It starts at the end of the previous piece.
     end: usize,
     origin: Option<Origin>,
     /// The turn of each loop around it, from 0, the outermost first.
     turns: Vec<u32>,
 }
 
-/// Where a piece came from.
+/// The origin of a piece.
 pub(super) struct Origin {
     pub(super) template: String,
     pub(super) line: u32,
     pub(super) column: u32,
-    /// The variable that was printed, where it was exactly one.
+    /// The printed variable, if it is only one.
     pub(super) variable: Option<String>,
 }
 

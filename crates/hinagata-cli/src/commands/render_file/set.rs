@@ -1,5 +1,5 @@
-//! A Go template with files beside it that are parsed into one set: what they define is defined for
-//! all of them, and later definitions replace earlier ones.
+//! A Go template and further files, parsed into one set. All of them share their definitions, and later
+//! definitions replace earlier ones.
 
 use std::{collections::HashMap, path::Path, time::Instant};
 
