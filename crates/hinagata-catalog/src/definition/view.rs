@@ -141,16 +141,16 @@ fn hooks(definition: &Definition) -> Value {
 
 fn settings(definition: &Definition) -> Value {
     let settings = &definition.settings;
-    let mut given = Map::new();
-    let mut give =
-        |name: &str, value: Option<Value>| given.extend(value.map(|value| (name.to_owned(), value)));
-    give("output", settings.output.clone());
-    give("model", settings.model.clone());
-    give("config", settings.config.clone());
-    give("returns", settings.returns.clone());
-    give("languages", (!settings.languages.is_empty()).then(|| settings.languages.clone().into()));
-    give("supports", (!settings.supports.is_empty()).then(|| settings.supports.clone().into()));
-    Value::Object(given)
+    let mut fields = Map::new();
+    let mut add_field =
+        |name: &str, value: Option<Value>| fields.extend(value.map(|value| (name.to_owned(), value)));
+    add_field("output", settings.output.clone());
+    add_field("model", settings.model.clone());
+    add_field("config", settings.config.clone());
+    add_field("returns", settings.returns.clone());
+    add_field("languages", (!settings.languages.is_empty()).then(|| settings.languages.clone().into()));
+    add_field("supports", (!settings.supports.is_empty()).then(|| settings.supports.clone().into()));
+    Value::Object(fields)
 }
 
 #[cfg(test)]
