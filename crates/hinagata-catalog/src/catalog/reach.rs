@@ -241,7 +241,10 @@ mod tests {
             json!({"name": "team", "contributes": {"prompts": prompts}})
         };
         assert!(has(StoreKind::Extension, "x", extension(&["a", "b"])));
-        assert!(!has(StoreKind::Extension, "x", extension(&[])), "an extension without prompts is of nobody");
+        assert!(
+            !has(StoreKind::Extension, "x", extension(&[])),
+            "an extension without prompts belongs to nobody"
+        );
         let other = json!({"name": "other", "contributes": {"prompts": [{"name": "a"}]}});
         assert!(!has(StoreKind::Extension, "team", other));
         assert!(has(StoreKind::Environ, "team.x", json!(1)) && !has(StoreKind::Environ, "team", json!(1)));

@@ -191,7 +191,7 @@ impl Entry {
         self.root.tree.read_bytes(&self.path(name), largest)
     }
 
-    /// Refuses a file of this directory whose name says that it holds secrets.
+    /// Refuses a file of this directory whose name indicates secrets.
     pub(crate) fn refuse_secret(&self, name: &str) -> Result<()> {
         self.root.tree.refuse_secret(&self.path(name))
     }
