@@ -261,10 +261,10 @@ fn a_directory_that_is_linked_in_is_told() {
     assert!(ran.stderr.contains("did you mean `hello`?") && !ran.stderr.contains("hollow"), "{ran:?}");
     assert_eq!(home.done(&["render", "inside"]).stdout, "Hello");
     let ran = home.done(&["render", "general_system", "agent_name=Rumi", "--json"]);
-    assert!(warnings(&ran).iter().any(|told| told.contains("general_system` is left out")), "{ran:?}");
+    assert!(warnings(&ran).iter().any(|told| told.contains("general_system` is ignored")), "{ran:?}");
     for call in [&["doctor"][..], &["list"]] {
         let ran = home.run(call);
-        assert!(ran.has("prompts/l1` is left out") && ran.has("general_system` is left out"), "{ran:?}");
+        assert!(ran.has("prompts/l1` is ignored") && ran.has("general_system` is ignored"), "{ran:?}");
     }
 }
 

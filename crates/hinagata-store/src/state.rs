@@ -272,7 +272,7 @@ mod tests {
         let first = state.next_snapshot(&StoreSnapshot::default()).expect("something changed");
         let [found] = first.diagnostics.as_slice() else { panic!("{:?}", first.diagnostics) };
         assert_eq!(found.source, "store:shenma:environs:b");
-        assert!(found.error.message().contains("beyond 64 bits"), "{found:?}");
+        assert!(found.error.message().contains("exceeds 64 bits"), "{found:?}");
     }
 
     #[test]

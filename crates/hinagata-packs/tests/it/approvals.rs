@@ -344,7 +344,7 @@ fn changed_files_are_shown() {
     );
     let diff = |index: usize| verified.files[index].diff.as_deref();
     assert!(diff(0).is_some_and(|diff| diff.contains("+import os")));
-    assert_eq!((diff(1), verified.files[1].note), (None, Some("it is no text")));
+    assert_eq!((diff(1), verified.files[1].note), (None, Some("it is not a text file")));
     let template = diff(2).expect("is shown");
     assert!(template.contains("-own {{ x }}\n+own {{ y }}\n"), "{template}");
     assert!(diff(3).is_some_and(|diff| diff.contains("-{\"prompt.own\"")));

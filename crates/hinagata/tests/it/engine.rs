@@ -306,7 +306,7 @@ fn numbers_that_lost_digits_are_told_of_every_layer() {
     let engine = Engine::open(place.path());
     let warned = |request: &Request<'_>| {
         let rendered = engine.render_blocking(request).expect("renders");
-        let told = |warning: &Warning| warning.error.message().contains("beyond 64 bits");
+        let told = |warning: &Warning| warning.error.message().contains("exceeds 64 bits");
         rendered.warnings.into_iter().filter(told).map(|warning| warning.about).collect::<Vec<_>>()
     };
     let long: Value = serde_json::from_str(r#"{"n": {"ids": [-9223372036854775809]}}"#).expect("is JSON");

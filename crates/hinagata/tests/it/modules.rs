@@ -316,7 +316,7 @@ fn everything_wrong_is_told_with_its_place_and_advice() {
         ("cue: [x]\nsections: {}\n", 1, "the section `cue` is beside `sections`", None),
         ("sections:\n  cue: text\n", 2, "must be a list, not a string", None),
         ("sections:\n  messages: [{message: {role: robot, content: x}}]\n", 2, "cannot be `robot`", None),
-        ("sections:\n  cue: [{as: x, text: a}]\n", 2, "`as` belongs to `each`", None),
+        ("sections:\n  cue: [{as: x, text: a}]\n", 2, "`as` requires `each`", None),
         ("sections:\n  schema: [{json: '{nope'}]\n", 2, "is not valid JSON", None),
         (
             "sections:\n  messages: [{message: {role: tool, content: x}}]\n",
