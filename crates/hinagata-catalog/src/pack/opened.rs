@@ -148,9 +148,7 @@ impl Pack {
             Approval::Rejected => (
                 Reason::Rejected,
                 format!("the pack `{pack}` is rejected and therefore not used"),
-                Hint::RemovePack { pack: pack.to_string() }
-                    .then("or use it")
-                    .then(Hint::ApprovePack { pack: pack.to_string() }),
+                Hint::RemovePack { pack: pack.to_string() }.then("to use it after all, approve it"),
             ),
         };
         let error = Error::new(Code::Approval, message)
