@@ -85,7 +85,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
             let rows: Vec<_> =
                 privileged.iter().map(|(name, found)| vec![(*name).to_owned(), value_text(found)]).collect();
             let counts = match rows.is_empty() {
-                true => "no setting of it requires trust\n".to_owned(),
+                true => "no setting requires trust\n".to_owned(),
                 false => format!("these settings now take effect:\n{}", output::align_columns(&rows)),
             };
             output::print_text(&format!("you trust {path}\n{counts}"))
@@ -107,7 +107,7 @@ fn page(path: &str, privileged: &[(&str, &ResolvedSetting)], python: &[Diagnosti
     let mut page = format!("If you trust {path}, this takes effect:\n\nSettings\n");
     let rows: Vec<_> = privileged.iter().map(|(name, found)| setting_row(name, found)).collect();
     match rows.is_empty() {
-        true => page.push_str("  no setting of it requires trust\n"),
+        true => page.push_str("  no setting requires trust\n"),
         false => page.push_str(&output::align_columns(&rows)),
     }
     page.push_str("\nPython\n");
