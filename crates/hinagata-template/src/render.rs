@@ -107,7 +107,6 @@ impl<'r> Render<'r> {
     }
 
     /// Uses the names that an analysis joined, see [`crate::Graph::joined`], so that the sources do not join
-
     /// them again.
     #[must_use]
     pub fn with_joined(mut self, joined: &'r JoinedNames) -> Self {

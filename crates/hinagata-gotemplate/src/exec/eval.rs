@@ -31,7 +31,6 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     /// Evaluates commands of a pipeline. Each value is the last argument of the next command. `None` without
-
     /// commands.
     #[inline]
     pub(super) fn eval_stages(

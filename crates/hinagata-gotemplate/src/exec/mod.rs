@@ -247,7 +247,6 @@ struct Rare<'a> {
 }
 
 /// A list that `slice` created, and the longer list that it is a part of. Slicing it again may reach beyond its
-
 /// end.
 struct Window<'a> {
     part: Weak<List<'a>>,

@@ -231,7 +231,7 @@ impl<'p, 'a, S: Sink> Printer<'p, 'a, S> {
             }
             match View::from_value(&item, self.integers)? {
                 View::Nil | View::Invalid if self.spec.sharp_v => {
-                    self.sink.write_text("interface {}(nil)")?
+                    self.sink.write_text("interface {}(nil)")?;
                 }
                 View::Nil | View::Invalid => self.sink.write_text(NIL)?,
                 View::List(value) | View::Map(value) => {
