@@ -100,7 +100,7 @@ impl SelectedFiles {
                 self.unmatched.push(path.to_owned());
             }
             Err(error) => {
-                self.left_out.push(Entry::left_out(path, LeftOutReason::Unreadable, system_cause(&error)))
+                self.left_out.push(Entry::left_out(path, LeftOutReason::Unreadable, system_cause(&error)));
             }
         }
     }

@@ -103,7 +103,7 @@ fn refuse_two_bodies(fields: &mut Fields<'_>, node: &Node) {
                 second,
                 value,
                 format!("`{first}` and `{second}` exclude each other"),
-                &format!("keep `{first}` or `{second}`"),
+                format!("keep `{first}` or `{second}`"),
             );
         }
     }

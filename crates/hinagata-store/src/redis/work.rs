@@ -281,8 +281,7 @@ fn refused_error(address: &ServerAddress, error: &RedisError) -> Error {
         .with_hint("check the permissions of the user, and whether the server is a replica or out of memory")
 }
 
-/// The reason of an outage after a flush.
-
+/// The error of an outage after a flush.
 fn emptied_error(address: &ServerAddress) -> Error {
     Error::new(Code::Store, format!("{} is empty; the last state stays in use", address.display_name()))
         .with_reason(Reason::Emptied)

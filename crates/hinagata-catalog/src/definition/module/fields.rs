@@ -37,7 +37,7 @@ impl<'r, 'f> Reader<'r, 'f> {
         let Some(entries) = node.as_map() else {
             let (keys, message) =
                 (known.join(", "), format!("`{field}` must be an object, not {}", node.kind()));
-            self.fields.problem_with_hint(field, node, message, &format!("write it with {keys}"));
+            self.fields.problem_with_hint(field, node, message, format!("write it with {keys}"));
             return None;
         };
         for (key, value) in entries {

@@ -99,7 +99,7 @@ impl Module {
                 self.constants.insert(constant, node);
             }
             Err(literal::LiteralError::Computed(offset)) => {
-                self.compute(constant, cursor.line_column_at(offset))
+                self.compute(constant, cursor.line_column_at(offset));
             }
             Err(literal::LiteralError::Invalid(message, offset)) => {
                 return Err(
