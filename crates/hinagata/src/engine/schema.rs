@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::validate::SchemaProblem;
 use crate::{
-    Reason, Result,
+    Result,
     definition::{Parameter, Parameters},
 };
 
@@ -59,7 +59,8 @@ impl Schemas {
 #[cfg(feature = "schema")]
 fn unusable(parameter: &Parameter, error: &jsonschema::ValidationError<'_>) -> crate::Error {
     let message = format!("invalid schema of `{}`: {error}", parameter.name);
-    let error = crate::Error::definition(Reason::Schema, message).with("parameter", parameter.name.as_str());
+    let error =
+        crate::Error::definition(crate::Reason::Schema, message).with("parameter", parameter.name.as_str());
     match &parameter.place {
         Some(place) => error.at(place.clone()),
         None => error,
