@@ -78,7 +78,7 @@ fn end_the_rest() {
             Ok(None) => {
                 for (pid, group) in children() {
                     // The group first: killing it is atomic, whatever its processes start meanwhile.
-                    if group != getpid() {
+                    if let Some(group) = group.filter(|group| *group != getpid()) {
                         let _ = kill_process_group(group, Signal::KILL);
                     }
                     let _ = kill_process(pid, Signal::KILL);
@@ -90,17 +90,41 @@ fn end_the_rest() {
 }
 
 /// The children of this process, each with its process group.
-fn children() -> Vec<(Pid, Pid)> {
+fn children() -> Vec<(Pid, Option<Pid>)> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let own = getpid().as_raw_nonzero().get();
+    let own = getpid();
     let child = |entry: fs::DirEntry| {
-        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        let pid = positive_pid(entry.file_name().to_str()?)?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        // The program name may contain any character, including parentheses.
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
-        let parent: i32 = fields.next()?.parse().ok()?;
-        let group: i32 = fields.next()?.parse().ok()?;
-        (parent == own).then_some((Pid::from_raw(pid)?, Pid::from_raw(group)?))
+        let (parent, group) = parent_and_group(&stat)?;
+        (parent == own).then_some((pid, group))
     };
     entries.filter_map(|entry| child(entry.ok()?)).collect()
+}
+
+/// The parent and the process group in `/proc/PID/stat`.
+///
+/// The group of a process that is being released is -1. Negated, as for a signal to a group, that would be process 1.
+fn parent_and_group(stat: &str) -> Option<(Pid, Option<Pid>)> {
+    // The program name may contain any character, including parentheses.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
+    let parent = positive_pid(fields.next()?)?;
+    Some((parent, fields.next().and_then(positive_pid)))
+}
+
+fn positive_pid(text: &str) -> Option<Pid> {
+    text.parse().ok().filter(|raw: &i32| *raw > 0).and_then(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_being_released_has_no_group() {
+        let pid = Pid::from_raw;
+        assert_eq!(parent_and_group("7 (a) b) S 3 5 5 0 -1"), pid(3).map(|parent| (parent, pid(5))));
+        assert_eq!(parent_and_group("7 (python3) X 3 -1 -1 0 -1"), pid(3).map(|parent| (parent, None)));
+        assert_eq!(parent_and_group("7 (python3) X 0 -1 -1 0 -1"), None);
+    }
 }
