@@ -11,6 +11,8 @@ pub struct Viewer {
     pub name: Arc<str>,
     /// The address of the caller, if it connects over a network.
     pub from: Option<IpAddr>,
+    /// The id of the request, if the transport has one.
+    pub request: Option<Arc<str>>,
     /// Whether the caller may render.
     pub can_render: bool,
     /// Whether the caller identified itself with a key. Its answers are private then.
@@ -23,7 +25,7 @@ impl Viewer {
     /// A caller who may see and render everything.
     #[must_use]
     pub fn for_owner() -> Self {
-        Self { name: "-".into(), from: None, can_render: true, has_key: false, reach: None }
+        Self { name: "-".into(), from: None, request: None, can_render: true, has_key: false, reach: None }
     }
 
     /// Restricts the caller to the prompts and shared variables in `reach`.

@@ -319,12 +319,12 @@ impl PublicState {
 
     fn near_names(&self, name: &str, viewer: &Viewer) -> Vec<String> {
         let Some(list) = self.list.get() else { return Vec::new() };
-        let seen = list
-            .prompts
-            .iter()
-            .filter(|prompt| viewer.can_see(&prompt.id))
-            .map(|prompt| prompt.name.as_str());
-        hinagata_value::near_names(name, seen)
+        let next_name = |from: &str| {
+            let place = list.prompts.partition_point(|prompt| prompt.name.as_str() < from);
+            list.prompts.get(place).map(|prompt| prompt.name.as_str())
+        };
+        let is_seen = |name: &str| list.get_by_name(name).is_some_and(|prompt| viewer.can_see(&prompt.id));
+        hinagata_value::near_sorted_names(name, next_name, is_seen)
     }
 }
 

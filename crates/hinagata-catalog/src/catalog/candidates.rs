@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::SystemTime};
 
-use hinagata_document::{Code, Error, Hint, Reason, Result};
+use hinagata_document::{Code, Diagnostic, Error, Hint, Reason, Result};
 use hinagata_workspace::{layout::SHARED_PROMPTS, write};
 use serde::Serialize;
 use serde_json::Value;
@@ -12,7 +12,8 @@ use crate::{
     catalog::reach::BOUND_CALLER_HINT,
     definition::{Definition, Inherited, resolve_inheritance},
     resolution,
-    source::{Entry, Index, RootKind},
+    source::{Entry, RootKind},
+    store::HIDDEN_PROMPTS,
 };
 
 /// One of the prompts that an id could refer to.
@@ -71,19 +72,14 @@ impl Catalog {
         if let Some(error) = self.entries(id).find_map(unusable) {
             return error.with("prompt_id", id.as_str());
         }
-        let exists = |id: &PromptId| self.entries(id).any(|entry| self.is_usable(entry));
-        let ids = self.roots().iter().flat_map(Index::iter).filter(|entry| self.is_usable(entry));
-        let leads = |word: &&str| {
-            let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
-            self.vocabulary().follow_aliases("prompt", word, known).is_some()
-        };
-        let ids = ids.map(|entry| entry.id()).filter(|id| self.reaches_prompt(id)).map(PromptId::as_str);
-        // An alias reveals its prompt, which the caller may not be allowed to use.
-        let is_visible = |word: &&str| {
-            self.reach().is_none() || PromptId::new(word).is_ok_and(|word| self.reaches_prompt(&word))
-        };
-        let words = self.vocabulary().words_in("prompt").into_iter().filter(leads).filter(is_visible);
-        let near = hinagata_value::near_names(id.as_str(), ids.chain(words));
+        if let Some(found) = self.hidden_by(id) {
+            let message = format!("prompt `{id}` not found: {}", found.error.message());
+            let error = Error::new(Code::NotFound, message)
+                .with("prompt_id", id.as_str())
+                .with("source", found.source.as_str());
+            let error = found.error.reason().into_iter().fold(error, Error::with_reason);
+            return found.error.hint().cloned().into_iter().fold(error, Error::with_hint);
+        }
         let hint = match self.entries(id).find_map(|entry| entry.pack()) {
             Some(pack) => Hint::Advice(format!("the pack `{pack}` has one, but is not approved"))
                 .then(Hint::ApprovePack { pack: pack.to_string() }),
@@ -92,13 +88,49 @@ impl Catalog {
         };
         let error = Error::new(Code::NotFound, format!("prompt `{id}` not found"))
             .with("prompt_id", id.as_str())
-            .with_near(near)
+            .with_near(self.near_prompts(id))
             .with_hint(hint);
         // Unreadable files are reported only to callers who can use every prompt: others would learn names from them.
         match self.reach() {
             Some(_) => error,
             None => self.with_unread(error, id),
         }
+    }
+
+    /// The ids and aliases that `id` may have meant. The cost does not grow with the number of prompts, because
+    /// everybody may ask for an unknown one.
+    fn near_prompts(&self, id: &PromptId) -> Vec<String> {
+        let exists = |id: &PromptId| self.entries(id).any(|entry| self.is_usable(entry));
+        let is_id = |name: &str| PromptId::new(name).is_ok_and(|id| id.as_str() == name && exists(&id));
+        let is_alias = |word: &str| {
+            let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
+            self.vocabulary().follow_aliases("prompt", word, known).is_some()
+        };
+        // An alias reveals its prompt, which the caller may not be allowed to use.
+        let is_visible = |word: &str| {
+            self.reach().is_none() || PromptId::new(word).is_ok_and(|word| self.reaches_prompt(&word))
+        };
+        let next_name = |from: &str| {
+            let ids = self.roots().iter().filter_map(|index| index.next_id(from));
+            ids.chain(self.vocabulary().next_word("prompt", from)).min()
+        };
+        let accept = |name: &str| is_id(name) || (is_visible(name) && is_alias(name));
+        hinagata_value::near_sorted_names(id.as_str(), next_name, accept)
+    }
+
+    /// Why the store has a prompt with this id that cannot be used. Only callers who can use every prompt learn it. The
+    /// cost grows with the number of findings, not with that of prompts.
+    fn hidden_by(&self, id: &PromptId) -> Option<&Diagnostic> {
+        if self.reach().is_some() {
+            return None;
+        }
+        let of_documents = self.store().into_iter().flat_map(|store| store.diagnostics.iter());
+        let hides = |found: &&Diagnostic| {
+            let names = found.error.details().get(HIDDEN_PROMPTS).and_then(Value::as_array);
+            let mut names = names.into_iter().flatten().filter_map(Value::as_str);
+            names.any(|name| PromptId::new(name).is_ok_and(|name| name == *id))
+        };
+        self.store_problems().iter().chain(of_documents).find(hides)
     }
 
     /// All candidates with this id in search order, whether they may be used or not. A built-in directory replaces
