@@ -15,10 +15,10 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Waker},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use crate::{Error, ErrorKind, LimitKind, Limits, Result};
+use crate::{Error, ErrorKind, LimitKind, Limits, Result, run_timer::RunTimer};
 
 /// Steps between two looks at the clock and the cancellation flag: some ten microseconds of work.
 const CHUNK: i64 = 4096;
@@ -100,13 +100,13 @@ pub struct Budget {
     stack_base: usize,
     limits: Limits,
     cancel: Option<Cancel>,
-    started: Option<Instant>,
+    timer: Option<RunTimer>,
     /// Prevents moving to another thread, where the stack base would be wrong.
     thread: PhantomData<Rc<()>>,
 }
 
 impl Budget {
-    /// Creates an unused budget. It reads the clock only if there is a deadline.
+    /// Creates an unused budget. It reads a clock only if there is a deadline.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         let chunk = CHUNK.min(i64::try_from(limits.steps).unwrap_or(CHUNK));
@@ -118,7 +118,7 @@ impl Budget {
             calls: Cell::new(0),
             levels: Cell::new(0),
             stack_base: stack_address(),
-            started: limits.deadline.map(|_| Instant::now()),
+            timer: limits.deadline.map(|_| RunTimer::start()),
             limits,
             cancel: None,
             thread: PhantomData,
@@ -139,7 +139,7 @@ impl Budget {
         let chunk = left.min(CHUNK as u64);
         self.chunk.set(chunk as i64);
         self.reserve.set(left - chunk);
-        self.started = self.started.map(|now| now.checked_sub(time).unwrap_or(now));
+        self.timer = self.timer.map(|timer| timer.with_spent(time));
         self
     }
 
@@ -215,8 +215,8 @@ impl Budget {
         if self.cancel.as_ref().is_some_and(Cancel::is_cancelled) {
             return Err(Error::new(ErrorKind::Cancelled, "the render was cancelled"));
         }
-        if let (Some(started), Some(deadline)) = (self.started, self.limits.deadline)
-            && started.elapsed() > deadline
+        if let (Some(timer), Some(deadline)) = (&self.timer, self.limits.deadline)
+            && timer.has_passed(deadline)
         {
             return Err(Error::new(
                 ErrorKind::Deadline,
@@ -226,10 +226,10 @@ impl Budget {
         Ok(())
     }
 
-    /// Time since its creation and of earlier runs. Zero without a deadline.
+    /// Processor time since its creation and of earlier runs. Zero without a deadline.
     #[must_use]
     pub fn time_used(&self) -> Duration {
-        self.started.map_or(Duration::ZERO, |started| started.elapsed())
+        self.timer.as_ref().map_or(Duration::ZERO, RunTimer::time_used)
     }
 
     /// Steps charged so far.
@@ -519,6 +519,17 @@ mod tests {
         assert!(cancel.poll_cancelled(&cx).is_pending() && cancel.poll_cancelled(&cx).is_pending());
         cancel.clone().cancel();
         assert!(noted.0.load(Ordering::Relaxed) && cancel.poll_cancelled(&cx).is_ready());
+    }
+
+    #[test]
+    fn waiting_for_a_core_does_not_count() {
+        let limits = Limits { deadline: Some(Duration::from_millis(20)), ..Limits::default() };
+        let budget = Budget::new(limits);
+        budget.charge_steps(CHUNK as u64 + 1).expect("has time");
+        // A thread that sleeps uses its core as little as one that waits for it.
+        std::thread::park_timeout(Duration::from_millis(60));
+        budget.check_outside().expect("the run used no processor time meanwhile");
+        assert!(budget.time_used() < Duration::from_millis(20));
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub struct Limits {
     pub passes: u32,
     /// Calls to other programs (tools) that one render may make.
     pub requests: usize,
-    /// Time that rendering may take, without waiting for calls.
+    /// Processor time that rendering may take. Waiting for calls or for a free core does not count.
     pub deadline: Option<Duration>,
 }
 

@@ -62,7 +62,7 @@ impl Call<'_> {
         }
         if plan.fetches.call {
             for name in ["variables", "args"].into_iter().filter(|name| plan.reaches(name)) {
-                let variables = Value::Object(request.variables.clone());
+                let variables = Value::Object(self.variables_with_defaults());
                 layers.insert_value(Layer::Call, Origin::Reserved, name, variables);
             }
         }
@@ -71,6 +71,18 @@ impl Call<'_> {
             self.insert_file(layers, name)?;
         }
         self.run_reached_providers(layers, python, warnings, tracer).await
+    }
+
+    /// The variables of the call, and the declared defaults of those that it does not pass.
+    fn variables_with_defaults(&self) -> Map<String, Value> {
+        let Self { plan, request, .. } = *self;
+        let mut variables = request.variables.clone();
+        for (name, default) in plan.defaults.iter().flat_map(|(_, defaults)| defaults) {
+            if !variables.contains_key(name) {
+                variables.insert(name.clone(), default.clone());
+            }
+        }
+        variables
     }
 
     /// Inserts `system` and the variables that are declared to come from there.

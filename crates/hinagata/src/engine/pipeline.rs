@@ -459,7 +459,7 @@ impl Call<'_> {
         )
         .with("limit", limit)
         .with("actual", actual)
-        .with_hint("raise `max_output_size` in the prompt's limits or in defaults.json, or render less"))
+        .with_hint("raise the setting `limits.max_output_size` or `max_output_size` in the prompt's limits, or render less"))
     }
 }
 

@@ -99,6 +99,14 @@ impl RenderJob {
         self.engine.render_blocking(&self.to_request())
     }
 
+    /// Renders the prompt with a trace.
+    ///
+    /// # Errors
+    /// As [`Engine::render`].
+    pub async fn explain(&self) -> Result<Rendered> {
+        self.engine.explain(&self.to_request()).await
+    }
+
     /// Renders the prompt with a trace, and blocks the thread meanwhile.
     ///
     /// # Errors
