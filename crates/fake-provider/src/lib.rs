@@ -1,8 +1,8 @@
 //! A local model provider for tests and benchmarks.
 //!
 //! It has the APIs of OpenAI, Anthropic, Gemini and Ollama, chosen by the path of a request. It returns a
-//! fixed answer, or the next [`Reply`] of a queue: an error, a stream, a stream that breaks, or silence. It
-//! runs on its own thread, so that tests need no runtime, and records the requests.
+//! fixed answer, or the next [`Reply`] of a queue: an error, a stream, a stream that breaks, silence, or a
+//! closed connection. It runs on its own thread, so that tests need no runtime, and records the requests.
 //!
 //! ```
 //! use fake_provider::{FakeProvider, Reply};
@@ -107,6 +107,12 @@ impl FakeProvider {
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         self.state.received()
+    }
+
+    /// The number of connections so far.
+    #[must_use]
+    pub fn connections(&self) -> usize {
+        self.state.connections()
     }
 
     /// Waits until a client disconnects before its answer is complete.

@@ -28,6 +28,8 @@ pub enum Reply {
     Hang(Vec<String>),
     /// No response until the client disconnects.
     Silence,
+    /// The connection is closed without a response.
+    Close,
 }
 
 impl Reply {
@@ -35,6 +37,13 @@ impl Reply {
     #[must_use]
     pub fn status(status: u16, body: &str) -> Self {
         Self::Status { status, headers: Vec::new(), body: body.to_owned() }
+    }
+
+    /// A page with status 200, as a gateway in front of a provider returns it.
+    #[must_use]
+    pub fn page(body: &str) -> Self {
+        let headers = vec![("content-type".to_owned(), "text/html".to_owned())];
+        Self::Status { status: 200, headers, body: body.to_owned() }
     }
 
     /// A reply with status 429 and a `retry-after` header.

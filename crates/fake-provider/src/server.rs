@@ -3,18 +3,21 @@
 use std::{
     collections::VecDeque,
     io,
-    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, LazyLock, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use axum::{
-    Router,
     body::{Body, to_bytes},
-    extract::{Request, State as Shared},
     http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
     response::Response,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
+use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
 
@@ -35,6 +38,7 @@ pub struct State {
     records: bool,
     count: watch::Sender<usize>,
     disconnects: watch::Sender<usize>,
+    connections: AtomicUsize,
     steps: Semaphore,
 }
 
@@ -46,6 +50,7 @@ impl Default for State {
             records: true,
             count: watch::Sender::new(0),
             disconnects: watch::Sender::new(0),
+            connections: AtomicUsize::new(0),
             steps: Semaphore::new(0),
         }
     }
@@ -75,6 +80,10 @@ impl State {
         lock(&self.received).clone()
     }
 
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
+    }
+
     pub(crate) async fn wait_for_disconnect(&self) {
         // It fails only if the sender is dropped, and this type owns it.
         let _ = self.disconnects.subscribe().wait_for(|count| *count > 0).await;
@@ -91,16 +100,24 @@ impl State {
 /// If the listener fails.
 pub async fn serve(listener: std::net::TcpListener, state: Arc<State>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    axum::serve(listener, Router::new().fallback(answer).with_state(state)).await
+    loop {
+        let (stream, _) = listener.accept().await?;
+        state.connections.fetch_add(1, Ordering::SeqCst);
+        let state = Arc::clone(&state);
+        let service = service_fn(move |request| answer(Arc::clone(&state), request));
+        // A connection that fails is the client's to notice.
+        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+    }
 }
 
-async fn answer(Shared(state): Shared<Arc<State>>, request: Request) -> Response {
+/// The response to a request; an error closes the connection.
+async fn answer(state: Arc<State>, request: Request<Incoming>) -> io::Result<Response> {
     let (head, body) = request.into_parts();
-    let body = to_bytes(body, LARGEST).await.unwrap_or_default();
+    let body = to_bytes(Body::new(body), LARGEST).await.unwrap_or_default();
     let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
     let language = Language::from_path(&path);
     if !state.records {
-        return canned(language, wants_stream(&path, &body));
+        return Ok(canned(language, wants_stream(&path, &body)));
     }
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let streamed = wants_stream(&path, &body);
@@ -122,9 +139,14 @@ fn wants_stream(path: &str, body: &[u8]) -> bool {
         || serde_json::from_slice::<Value>(body).is_ok_and(|body| body["stream"] == true)
 }
 
-async fn send_reply(state: &Arc<State>, reply: Reply, language: Language, streamed: bool) -> Response {
+async fn send_reply(
+    state: &Arc<State>,
+    reply: Reply,
+    language: Language,
+    streamed: bool,
+) -> io::Result<Response> {
     let stream_type = language.stream_type();
-    match reply {
+    Ok(match reply {
         Reply::Canned => canned(language, streamed),
         Reply::Json(value) => with_type("application/json", Body::from(value.to_string())),
         Reply::Status { status, headers, body } => {
@@ -158,7 +180,8 @@ async fn send_reply(state: &Arc<State>, reply: Reply, language: Language, stream
             let _guard = Guard(Arc::clone(state));
             std::future::pending().await
         }
-    }
+        Reply::Close => return Err(io::Error::other("the connection is closed")),
+    })
 }
 
 /// The fixed answers; the one for benchmarks is built once.

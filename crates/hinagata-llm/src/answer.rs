@@ -1,23 +1,63 @@
 //! A complete answer.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
-use hinagata::Result;
+use hinagata::{Error, Result};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
 use crate::{
-    ChosenModel,
+    ChosenModel, ProviderFailure,
     completion::{self, invalid_response},
 };
+
+/// Most bytes of an invalid response that are searched for a message.
+const MOST_OF_AN_ERROR: usize = 64 << 10;
 
 /// The complete answer of a model.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    pub(crate) choice: ChosenModel,
-    pub(crate) status: u16,
-    pub(crate) raw: Bytes,
+    choice: ChosenModel,
+    status: u16,
+    raw: Bytes,
+    /// The translated answer of a provider with an API of its own.
+    translated: Option<Arc<Value>>,
+}
+
+/// What every completion contains.
+#[derive(Deserialize)]
+struct CompletionShape {
+    #[serde(rename = "choices")]
+    _choices: Vec<IgnoredAny>,
 }
 
 impl Answer {
+    /// The answer in a response with a success status.
+    ///
+    /// # Errors
+    /// Code `model`, reason `answer`, if it contains none: gateways return pages and empty bodies with status 200.
+    pub(crate) fn from_response(choice: ChosenModel, status: u16, raw: Bytes) -> Result<Self> {
+        let translated = match choice.kind().spec().translation {
+            None => {
+                // A list of one list would also have the shape.
+                let is_object = raw.trim_ascii_start().starts_with(b"{");
+                let has_shape = is_object && serde_json::from_slice::<CompletionShape>(&raw).is_ok();
+                has_shape.then_some(None)
+            }
+            Some(_) => {
+                let parsed = serde_json::from_slice(&raw).ok();
+                let completion = parsed
+                    .map(|parsed: Value| completion::to_completion(choice.kind(), &parsed, choice.model()));
+                completion.and_then(Result::ok).map(|completion| Some(Arc::new(completion)))
+            }
+        };
+        match translated {
+            Some(translated) => Ok(Self { choice, status, raw, translated }),
+            None => Err(invalid_answer(&choice, &raw)),
+        }
+    }
+
     /// The HTTP status of the response; always a success.
     #[must_use]
     pub fn status(&self) -> u16 {
@@ -39,12 +79,11 @@ impl Answer {
     /// The answer as an OpenAI chat completion: unchanged from a provider with that API, otherwise translated, with the original
     /// response as `provider_answer`.
     ///
-    /// # Errors
-    /// Code `model`, reason `answer`, if the response has to be translated and is not valid.
-    pub fn to_openai(&self) -> Result<Bytes> {
-        match self.choice.kind().spec().translation {
-            None => Ok(self.raw.clone()),
-            Some(_) => Ok(self.to_completion()?.to_string().into()),
+    #[must_use]
+    pub fn to_openai(&self) -> Bytes {
+        match &self.translated {
+            None => self.raw.clone(),
+            Some(completion) => completion.to_string().into(),
         }
     }
 
@@ -53,9 +92,10 @@ impl Answer {
     /// # Errors
     /// Code `model`, reason `answer`, if the response is not valid.
     pub fn to_completion(&self) -> Result<Value> {
-        let parsed: Value =
-            serde_json::from_slice(&self.raw).map_err(|_| invalid_response(self.choice.provider()))?;
-        completion::to_completion(self.choice.kind(), &parsed, self.choice.model())
+        match &self.translated {
+            None => serde_json::from_slice(&self.raw).map_err(|_| invalid_answer(&self.choice, &self.raw)),
+            Some(completion) => Ok(Value::clone(completion)),
+        }
     }
 
     /// The text of the answer; empty if the model only calls tools.
@@ -65,7 +105,7 @@ impl Answer {
     pub fn text(&self) -> Result<String> {
         let completion = self.to_completion()?;
         let message = completion.pointer("/choices/0/message");
-        let message = message.ok_or_else(|| invalid_response(self.choice.provider()))?;
+        let message = message.ok_or_else(|| invalid_answer(&self.choice, &self.raw))?;
         Ok(match message.get("content") {
             Some(Value::String(text)) => text.clone(),
             Some(Value::Array(parts)) => {
@@ -73,5 +113,17 @@ impl Answer {
             }
             _ => String::new(),
         })
+    }
+}
+
+/// The error of a response with a success status that is not an answer. It contains what the provider says instead.
+pub(crate) fn invalid_answer(choice: &ChosenModel, body: &Bytes) -> Error {
+    let start = body.slice(..body.len().min(MOST_OF_AN_ERROR));
+    let failure = ProviderFailure::new(200, None, start, choice.endpoint.key.as_ref());
+    let error =
+        invalid_response(choice.provider()).with("provider", choice.provider()).with("model", choice.model());
+    match failure.message() {
+        "" => error.map_message(|message| format!("{message}: it is empty")),
+        message => error.with("provider_message", message),
     }
 }

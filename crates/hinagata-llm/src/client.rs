@@ -2,7 +2,9 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, PoisonError},
+    error::Error as _,
+    io::{self, ErrorKind},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
@@ -18,6 +20,7 @@ use tokio::runtime::{Handle, Id};
 use crate::{
     ChosenModel, ProviderFailure, ProviderRequest,
     failure::{model_error, with_causes},
+    gate::{Clock, GateRules, Outcome, Pass, ProviderGate, whole_seconds},
     retry::{self, Retries},
 };
 
@@ -32,20 +35,63 @@ const MOST_RUNTIMES: usize = 64;
 /// Sends requests. Connections are reused by calls on the same runtime, because they end with that runtime.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// A client for each runtime, and for each of local and remote providers; created by the first call.
-    clients: Mutex<HashMap<(Id, bool), Client>>,
-    pub(crate) connect_timeout: Duration,
-    pub(crate) retries: Retries,
+    /// Created by the first call.
+    clients: Mutex<HashMap<ClientKey, Client>>,
+    /// The gates of the providers, by name and address.
+    gates: Mutex<HashMap<(String, String), Arc<ProviderGate>>>,
+    rules: GateRules,
+    clock: Clock,
+    connect_timeout: Duration,
+    retries: Retries,
+}
+
+/// What a client is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ClientKey {
+    runtime: Id,
+    /// Local providers are called without a proxy.
+    is_local: bool,
+    /// Whether each request has a connection of its own.
+    is_fresh: bool,
 }
 
 impl Sender {
-    pub(crate) fn new(connect_timeout: Duration, retries: Retries) -> Self {
-        Self { clients: Mutex::default(), connect_timeout, retries }
+    pub(crate) fn new(connect_timeout: Duration, retries: Retries, rules: GateRules, clock: Clock) -> Self {
+        Self { clients: Mutex::default(), gates: Mutex::default(), rules, clock, connect_timeout, retries }
     }
 
-    /// The client for a model. Local providers are called without a proxy.
-    fn client(&self, choice: &ChosenModel) -> Result<Client> {
-        let key = (Handle::current().id(), choice.endpoint.is_local);
+    /// Makes a call of a model, if the gate of its provider admits it. The pass belongs to the answer.
+    ///
+    /// # Errors
+    /// Code `model`: reasons `busy` and `down` if the call is refused, else those of the call.
+    pub(crate) async fn guard_call<T>(
+        &self,
+        choice: &ChosenModel,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<(T, Pass)> {
+        let admitted = self.gate(choice).admit_call(self.clock.now());
+        let mut pass = admitted.map_err(|refusal| refusal.to_error(choice))?;
+        let result = call.await;
+        pass.record_outcome(Outcome::from_result(&result), self.clock.now());
+        result.map(|value| (value, pass))
+    }
+
+    /// The gate of a model's provider. A model with an address of its own has a gate of its own.
+    fn gate(&self, choice: &ChosenModel) -> Arc<ProviderGate> {
+        let endpoint = &choice.endpoint;
+        let key = (endpoint.name.clone(), endpoint.base.to_string());
+        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
+        let gate = gates.entry(key).or_insert_with(|| {
+            let concurrency = endpoint.concurrency.unwrap_or(self.rules.concurrency);
+            Arc::new(ProviderGate::new(&endpoint.name, GateRules { concurrency, ..self.rules }))
+        });
+        Arc::clone(gate)
+    }
+
+    /// The client for a model.
+    fn client(&self, choice: &ChosenModel, is_fresh: bool) -> Result<Client> {
+        let is_local = choice.endpoint.is_local;
+        let key = ClientKey { runtime: Handle::current().id(), is_local, is_fresh };
         // The lock is held while a client is created, which never waits.
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = clients.get(&key) {
@@ -55,7 +101,7 @@ impl Sender {
             // Most of these runtimes have ended.
             clients.clear();
         }
-        let made = new_client(self.connect_timeout, key.1)?;
+        let made = new_client(self.connect_timeout, key)?;
         clients.insert(key, made.clone());
         Ok(made)
     }
@@ -66,19 +112,36 @@ impl Sender {
     /// Code `model`, for the last attempt.
     pub(crate) async fn send_request(&self, request: &ProviderRequest, stream: bool) -> Result<Response> {
         let choice = &request.choice;
-        let client = self.client(choice)?;
+        let client = self.client(choice, false)?;
         let (url, headers, body) = (request.url(stream), choice.endpoint.headers()?, request.body(stream));
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
+        let new_request = || {
             let mut http = reqwest::Request::new(Method::POST, url.clone());
             http.headers_mut().clone_from(&headers);
             *http.body_mut() = Some(body.clone().into());
-            let (error, wait) = match client.execute(http).await {
+            http
+        };
+        let (mut attempts, mut closed) = (0, false);
+        loop {
+            attempts += 1;
+            let mut sent = client.execute(new_request()).await;
+            if !closed && sent.as_ref().is_err_and(is_closed_early) {
+                // Providers close connections that were idle, sometimes just when the next request is sent. That is no
+                // failure of the provider, so it does not count as an attempt.
+                closed = true;
+                tracing::debug!(provider = choice.provider(), "the connection was closed; using a new one");
+                sent = self.client(choice, true)?.execute(new_request()).await;
+            }
+            let (error, wait) = match sent {
                 Ok(response) if response.status().is_success() => return Ok(response),
                 Ok(response) => {
-                    let wait = self.wait_before_retry(&response, attempts);
-                    (status_error(choice, response, wait.is_none()).await, wait)
+                    let asked =
+                        retry::parse_retry_after(response.headers().get(RETRY_AFTER), SystemTime::now());
+                    let wait = self.wait_before_retry(&response, asked, attempts);
+                    let error = status_error(choice, response, wait.is_none()).await;
+                    (
+                        asked.into_iter().fold(error, |e, asked| e.with("retry_after", whole_seconds(asked))),
+                        wait,
+                    )
                 }
                 Err(error) => {
                     let wait = error.is_connect().then(|| self.retries.wait_after(attempts, None)).flatten();
@@ -91,15 +154,41 @@ impl Sender {
         }
     }
 
-    fn wait_before_retry(&self, response: &Response, attempts: usize) -> Option<Duration> {
-        let asked = retry::parse_retry_after(response.headers().get(RETRY_AFTER), SystemTime::now());
+    fn wait_before_retry(
+        &self,
+        response: &Response,
+        asked: Option<Duration>,
+        attempts: usize,
+    ) -> Option<Duration> {
         retry::is_transient(response.status().as_u16())
             .then(|| self.retries.wait_after(attempts, asked))
             .flatten()
     }
 }
 
-fn new_client(connect_timeout: Duration, here: bool) -> Result<Client> {
+/// Whether the connection of a request ended before its response began.
+fn is_closed_early(error: &reqwest::Error) -> bool {
+    if error.is_connect() || error.is_timeout() {
+        return false;
+    }
+    let is_closed = |cause: &(dyn std::error::Error + 'static)| {
+        let of_http = cause.downcast_ref::<hyper::Error>();
+        let of_socket = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        of_http.is_some_and(|error| error.is_incomplete_message() || error.is_closed() || error.is_canceled())
+            || matches!(
+                of_socket,
+                Some(
+                    ErrorKind::ConnectionReset
+                        | ErrorKind::ConnectionAborted
+                        | ErrorKind::BrokenPipe
+                        | ErrorKind::UnexpectedEof
+                )
+            )
+    };
+    std::iter::successors(error.source(), |&cause| cause.source()).any(is_closed)
+}
+
+fn new_client(connect_timeout: Duration, key: ClientKey) -> Result<Client> {
     hinagata_http::install_tls();
     let builder = Client::builder()
         // A redirect could send the key to another host.
@@ -110,7 +199,8 @@ fn new_client(connect_timeout: Duration, here: bool) -> Result<Client> {
         // Responses are forwarded as they arrive.
         .no_gzip()
         .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")));
-    let builder = if here { builder.no_proxy() } else { builder };
+    let builder = if key.is_local { builder.no_proxy() } else { builder };
+    let builder = if key.is_fresh { builder.pool_max_idle_per_host(0) } else { builder };
     builder
         .build()
         .map_err(|error| model_error(Reason::Connect, format!("cannot create an HTTP client: {error}")))

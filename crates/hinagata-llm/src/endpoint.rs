@@ -1,6 +1,6 @@
 //! The address, the key and the headers of a provider.
 
-use std::{collections::BTreeMap, ffi::OsString, sync::Arc};
+use std::{collections::BTreeMap, ffi::OsString, num::NonZeroU32, sync::Arc};
 
 use hinagata::{Error, Reason, Result};
 use reqwest::{
@@ -31,6 +31,8 @@ pub(crate) struct ProviderSettings {
     pub(crate) key_env: Option<String>,
     /// Additional headers.
     pub(crate) headers: BTreeMap<String, Header>,
+    /// Most calls at the same time.
+    pub(crate) concurrency: Option<NonZeroU32>,
 }
 
 impl ProviderSettings {
@@ -47,7 +49,13 @@ impl ProviderSettings {
             Some(_) => BTreeMap::new(),
         };
         headers.extend(own.headers);
-        Self { kind: self.kind, base_url: own.base_url.or_else(|| self.base_url.clone()), key_env, headers }
+        Self {
+            kind: self.kind,
+            base_url: own.base_url.or_else(|| self.base_url.clone()),
+            key_env,
+            headers,
+            concurrency: self.concurrency,
+        }
     }
 }
 
@@ -84,6 +92,8 @@ pub(crate) struct Endpoint {
     pub(crate) needs_key: bool,
     /// Whether it runs on this machine.
     pub(crate) is_local: bool,
+    /// Most calls at the same time, if the provider has a limit of its own.
+    pub(crate) concurrency: Option<usize>,
     /// The address of every chat, if it is the same for all models.
     chat: Option<Url>,
     /// The headers of every request, or the error that prevents requests.
@@ -128,6 +138,7 @@ impl Endpoint {
             name: name.to_owned(),
             kind,
             is_local: is_loopback(&base),
+            concurrency: settings.concurrency.and_then(|most| usize::try_from(most.get()).ok()),
             chat: fixed_chat_url(spec, &base),
             base,
             key,

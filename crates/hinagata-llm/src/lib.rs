@@ -28,6 +28,7 @@ mod client;
 mod completion;
 mod endpoint;
 mod failure;
+mod gate;
 mod lines;
 mod llm;
 mod messages;

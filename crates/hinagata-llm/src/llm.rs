@@ -18,6 +18,7 @@ use tracing::Instrument as _;
 use crate::{
     Answer, AnswerStream, ChosenModel, Models, ProviderRequest,
     client::{Sender, read_body, timeout_error},
+    gate::{Clock, GateRules},
     models::Registry,
     request,
     retry::Retries,
@@ -50,14 +51,32 @@ impl Llm {
     /// # Errors
     /// Code `definition`, reason `settings`, with the name of the invalid setting.
     pub fn new(settings: &Settings, env: impl Fn(&str) -> Option<OsString>) -> Result<Self> {
+        Self::with_clock(settings, env, Instant::now)
+    }
+
+    /// As [`Llm::new`], with a clock: it decides how long the calls of a failing provider are suspended.
+    ///
+    /// # Errors
+    /// As [`Llm::new`].
+    pub fn with_clock(
+        settings: &Settings,
+        env: impl Fn(&str) -> Option<OsString>,
+        clock: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Result<Self> {
         let time = |name: &str, otherwise: u64| {
             settings.time(name).unwrap_or_else(|| Duration::from_secs(otherwise))
         };
         let retries = Retries { waits: settings.times("llm.retries")?, longest: time("llm.retry_after", 2) };
+        let count = |name: &str| settings.count(name).and_then(|count| usize::try_from(count).ok());
+        let rules = GateRules {
+            concurrency: count("llm.concurrency").unwrap_or(usize::MAX).max(1),
+            failures: settings.count("llm.breaker_failures").unwrap_or(0),
+            pause: time("llm.breaker_pause", 10),
+        };
         let most = settings.count("llm.max_answer").and_then(|most| usize::try_from(most).ok());
         Ok(Self(Arc::new(Inner {
             registry: Registry::from_settings(settings, &env)?,
-            sender: Sender::new(time("llm.connect_timeout", 10), retries),
+            sender: Sender::new(time("llm.connect_timeout", 10), retries, rules, Clock(Arc::new(clock))),
             timeout: time("llm.timeout", 120),
             max_answer: most.unwrap_or(usize::MAX),
             system: settings.text("llm.system").map(str::to_owned),
@@ -117,8 +136,9 @@ impl Llm {
     /// Code `model`; [`crate::ProviderFailure`] holds the response of the provider.
     pub async fn send_chat(&self, request: ProviderRequest) -> Result<Answer> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
-        let answer = timeout(self.0.timeout, self.read_answer(&request)).instrument(span.clone()).await;
-        let answer = answer.unwrap_or_else(|_| Err(timeout_error(&request.choice, self.0.timeout)));
+        let call = self.within_timeout(&request.choice, self.read_answer(&request));
+        let answer = self.0.sender.guard_call(&request.choice, call).instrument(span.clone()).await;
+        let answer = answer.map(|(answer, _)| answer);
         record_call(&request.choice, started, &answer);
         span::record_failure(&span, &answer);
         if let Ok(answer) = &answer {
@@ -131,22 +151,34 @@ impl Llm {
         let response = self.0.sender.send_request(request, false).await?;
         let status = response.status().as_u16();
         let raw = read_body(&request.choice, response, self.0.max_answer).await?;
-        Ok(Answer { choice: request.choice.clone(), status, raw })
+        Answer::from_response(request.choice.clone(), status, raw)
     }
 
-    /// Sends a request and returns the answer as a stream. Requires tokio; dropping the stream cancels the call.
+    async fn within_timeout<T>(
+        &self,
+        choice: &ChosenModel,
+        call: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        timeout(self.0.timeout, call).await.unwrap_or_else(|_| Err(timeout_error(choice, self.0.timeout)))
+    }
+
+    /// Sends a request and returns the answer as a stream, as soon as it begins. Requires tokio; dropping the stream
+    /// cancels the call.
     ///
     /// # Errors
     /// As [`Llm::send_chat`]; after the stream has started, an error is its last item.
     pub async fn stream_chat(&self, request: ProviderRequest) -> Result<AnswerStream> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
-        let response = timeout(self.0.timeout, self.0.sender.send_request(&request, true))
-            .instrument(span.clone())
-            .await;
-        let response = response.unwrap_or_else(|_| Err(timeout_error(&request.choice, self.0.timeout)));
-        record_call(&request.choice, started, &response);
-        span::record_failure(&span, &response);
-        Ok(AnswerStream::new(request.choice, response?, self.0.timeout, self.0.max_answer))
+        let call = self.within_timeout(&request.choice, self.start_stream(&request));
+        let stream = self.0.sender.guard_call(&request.choice, call).instrument(span.clone()).await;
+        record_call(&request.choice, started, &stream);
+        span::record_failure(&span, &stream);
+        stream.map(|(stream, pass)| stream.with_pass(pass))
+    }
+
+    async fn start_stream(&self, request: &ProviderRequest) -> Result<AnswerStream> {
+        let response = self.0.sender.send_request(request, true).await?;
+        AnswerStream::start(request.choice.clone(), response, self.0.timeout, self.0.max_answer).await
     }
 }
 
@@ -162,6 +194,16 @@ fn record_call<T>(choice: &ChosenModel, started: Instant, result: &Result<T>) {
     metrics::histogram!("hinagata_model_call_seconds", "provider" => provider)
         .record(started.elapsed().as_secs_f64());
     if let Err(error) = result {
+        // The cause of refused calls was logged already.
+        if matches!(error.reason(), Some(Reason::Busy | Reason::Down)) {
+            tracing::debug!(
+                provider = choice.provider(),
+                model = choice.model(),
+                reason = outcome,
+                "{error}"
+            );
+            return;
+        }
         tracing::warn!(provider = choice.provider(), model = choice.model(), reason = outcome, "{error}");
     }
 }

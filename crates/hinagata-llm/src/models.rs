@@ -202,6 +202,7 @@ impl Registry {
                 base_url: own.base_url,
                 key_env: own.key_env,
                 headers: own.headers,
+                concurrency: None,
             };
             let reach = reaches.get(&provider).cloned().unwrap_or_default().with_overrides(more);
             endpoint = Endpoint::new(&provider, &reach, &setting, env)?;

@@ -6,17 +6,23 @@ use std::{
     time::Duration,
 };
 
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, TryStreamExt as _, future::ready, stream::try_unfold};
+use bytes::{Bytes, BytesMut};
+use futures_util::{
+    Stream, StreamExt as _, TryStreamExt as _,
+    future::ready,
+    stream::{once, try_unfold},
+};
 use hinagata::{Error, Result};
 use reqwest::{Response, header::CONTENT_TYPE};
 use serde_json::Value;
 use tokio::time::timeout;
 
 use crate::{
-    ChosenModel,
+    Answer, ChosenModel,
+    answer::invalid_answer,
     client::{broken_stream_error, read_body, timeout_error},
     completion::{DONE, Translator, completion_to_stream, invalid_response, stream_error},
+    gate::Pass,
     lines::{Events, Lines},
     providers::{Framing, Translation},
 };
@@ -31,21 +37,43 @@ pub struct AnswerStream {
     pieces: Boxed<Bytes>,
     choice: ChosenModel,
     longest: usize,
+    /// It occupies a slot of the provider until the stream is dropped.
+    pass: Option<Pass>,
 }
 
 impl AnswerStream {
-    /// The stream of a response that has started.
-    pub(crate) fn new(choice: ChosenModel, response: Response, time: Duration, longest: usize) -> Self {
-        let source = Source { choice: choice.clone(), response, time };
-        let pieces: Boxed<Bytes> = match &choice.kind().spec().translation {
-            None if source.is_stream() => Box::pin(try_unfold(Relay::new(source), Relay::next)),
-            None => Box::pin(futures_util::stream::once(source.read_whole(longest))),
-            Some(translation) => {
-                let translated = Translated::new(source, translation, longest);
-                Box::pin(try_unfold(translated, Translated::next))
+    /// The stream of a response, as soon as its first bytes are known to be those of a stream.
+    ///
+    /// # Errors
+    /// Code `model`: reason `answer` if the response is not an answer, reason `stream` if it ends early.
+    pub(crate) async fn start(
+        choice: ChosenModel,
+        response: Response,
+        time: Duration,
+        longest: usize,
+    ) -> Result<Self> {
+        let mut source = Source { choice: choice.clone(), response, time, start: None };
+        let translation = choice.kind().spec().translation.as_ref();
+        let framing = translation.map_or(Framing::ServerSentEvents, |translation| translation.framing);
+        let pieces: Boxed<Bytes> = if framing == Framing::ServerSentEvents && source.is_whole() {
+            let whole = source.read_whole(longest).await?;
+            Box::pin(once(ready(Ok(whole))))
+        } else {
+            source.read_start(framing).await?;
+            match translation {
+                None => Box::pin(try_unfold(Relay::new(source), Relay::next)),
+                Some(translation) => {
+                    let translated = Translated::new(source, translation, longest);
+                    Box::pin(try_unfold(translated, Translated::next))
+                }
             }
         };
-        Self { pieces, choice, longest }
+        Ok(Self { pieces, choice, longest, pass: None })
+    }
+
+    /// The stream with the pass of its call.
+    pub(crate) fn with_pass(self, pass: Pass) -> Self {
+        Self { pass: Some(pass), ..self }
     }
 
     /// The model that answers.
@@ -69,6 +97,7 @@ impl AnswerStream {
             events: Events::default(),
             pieces: self.pieces,
             choice: self.choice,
+            _pass: self.pass,
         };
         PieceStream(Box::pin(try_unfold(reader, PieceReader::next)))
     }
@@ -126,29 +155,71 @@ struct Source {
     choice: ChosenModel,
     response: Response,
     time: Duration,
+    /// The first bytes, until they are read.
+    start: Option<Bytes>,
 }
 
 impl Source {
     async fn next_chunk(&mut self) -> Result<Option<Bytes>> {
+        if let Some(start) = self.start.take() {
+            return Ok(Some(start));
+        }
         match timeout(self.time, self.response.chunk()).await {
             Ok(chunk) => chunk.map_err(|error| broken_stream_error(&self.choice, error)),
             Err(_) => Err(timeout_error(&self.choice, self.time)),
         }
     }
 
-    /// Whether the response is a stream; some servers ignore `stream`.
-    fn is_stream(&self) -> bool {
+    /// Whether the response is a complete answer; some servers ignore `stream`.
+    fn is_whole(&self) -> bool {
         let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        kind.is_none_or(|kind| !kind.starts_with("application/json"))
+        kind.is_some_and(|kind| kind.starts_with("application/json"))
+    }
+
+    /// Reads the first bytes, until they show that the response is a stream.
+    async fn read_start(&mut self, framing: Framing) -> Result<()> {
+        let mut start = BytesMut::new();
+        loop {
+            match is_stream_start(&start, framing) {
+                Some(true) => break,
+                Some(false) => return Err(invalid_answer(&self.choice, &start.freeze())),
+                None => {}
+            }
+            match self.next_chunk().await? {
+                Some(chunk) => start.extend_from_slice(&chunk),
+                None => return Err(invalid_answer(&self.choice, &start.freeze())),
+            }
+        }
+        self.start = Some(start.freeze());
+        Ok(())
     }
 
     /// The complete response of a server that does not stream, as a stream.
     async fn read_whole(self, longest: usize) -> Result<Bytes> {
-        let Self { choice, response, time } = self;
-        let body = timeout(time, read_body(&choice, response, longest)).await;
-        let body = body.map_err(|_| timeout_error(&choice, time))??;
-        let parsed: Option<Value> = serde_json::from_slice(&body).ok();
-        parsed.as_ref().and_then(completion_to_stream).ok_or_else(|| invalid_response(choice.provider()))
+        let status = self.response.status().as_u16();
+        let body = read_body(&self.choice, self.response, longest).await?;
+        let answer = Answer::from_response(self.choice, status, body)?;
+        let stream = completion_to_stream(&answer.to_completion()?);
+        stream.ok_or_else(|| invalid_answer(answer.chosen_model(), answer.raw()))
+    }
+}
+
+/// Most bytes of white space before a stream.
+const MOST_SPACE: usize = 4096;
+
+/// Whether these first bytes are those of a stream; `None` if they are too few.
+fn is_stream_start(bytes: &[u8], framing: Framing) -> Option<bool> {
+    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
+    let Some(first) = text.first() else { return (bytes.len() > MOST_SPACE).then_some(false) };
+    if framing == Framing::JsonLines {
+        return Some(*first == b'{');
+    }
+    let fields = [&b"data"[..], b"event", b"id", b"retry"];
+    let name = text.split(|byte| matches!(byte, b':' | b'\n' | b'\r')).next().unwrap_or_default();
+    match name.len() < text.len() {
+        // A line without a name is a comment.
+        true => Some(name.is_empty() || fields.contains(&name)),
+        false => (!fields.iter().any(|field| field.starts_with(name))).then_some(false),
     }
 }
 
@@ -266,6 +337,7 @@ struct PieceReader {
     lines: Lines,
     events: Events,
     choice: ChosenModel,
+    _pass: Option<Pass>,
 }
 
 impl PieceReader {
@@ -304,5 +376,30 @@ impl PieceReader {
 
     fn chunk_error(&self) -> Error {
         invalid_response(self.choice.provider())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_is_recognized_by_its_first_bytes() {
+        let events = |text: &str| is_stream_start(text.as_bytes(), Framing::ServerSentEvents);
+        for start in ["data: {}", "data:", ": ping", "\r\n\ndata:x", "event: a", "id\n", "\u{feff}retry: 5"] {
+            assert_eq!(events(start), Some(true), "{start}");
+        }
+        for start in ["<html>", "[1, 2]", "{\"error\": 1}", "dat!", "database: x", "no"] {
+            assert_eq!(events(start), Some(false), "{start}");
+        }
+        for start in ["", "\n", "d", "data", "ev"] {
+            assert_eq!(events(start), None, "{start}");
+        }
+        assert_eq!(events(&" ".repeat(MOST_SPACE + 1)), Some(false));
+        let lines = |text: &str| is_stream_start(text.as_bytes(), Framing::JsonLines);
+        assert_eq!(
+            [lines("\n{"), lines("[1]"), lines("<"), lines("")],
+            [Some(true), Some(false), Some(false), None]
+        );
     }
 }

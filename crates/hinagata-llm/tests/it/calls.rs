@@ -18,7 +18,7 @@ async fn every_provider_answers_in_its_own_language() {
     for model in MODELS {
         let answer = chat(&llm, model, json!({})).await.expect(model);
         assert_eq!(answer.text().expect(model), ANSWER, "{model}");
-        let completion: Value = serde_json::from_slice(&answer.to_openai().expect(model)).expect("is JSON");
+        let completion: Value = serde_json::from_slice(&answer.to_openai()).expect("is JSON");
         assert_eq!(completion["object"], "chat.completion", "{model}");
         assert_eq!(completion["choices"][0]["message"]["content"], ANSWER, "{model}");
         assert_eq!(completion["choices"][0]["finish_reason"], "stop", "{model}");
@@ -174,6 +174,7 @@ async fn a_wait_that_is_too_long_ends_the_retries() {
         (&error.details()["attempts"], &error.details()["provider_message"]),
         (&json!(1), &json!("slow down"))
     );
+    assert_eq!(error.details()["retry_after"], 3);
 
     provider.reply(Reply::retry_after("0")).reply(Reply::retry_after("0"));
     chat(&llm(&provider), "m", json!({})).await.expect("short waits are waited for");
@@ -210,20 +211,74 @@ async fn an_answer_that_breaks_off_is_not_asked_for_again() {
 }
 
 #[tokio::test]
-async fn an_answer_is_passed_on_byte_by_byte_whatever_it_is() {
+async fn an_answer_is_passed_on_byte_by_byte() {
     let provider = FakeProvider::start();
     let whole = json!({"choices": [{"message": {"content": null, "tool_calls": [{"id": "x"}]}}], "usage": {"a": 1}, "new": [1.50]});
-    provider.reply(Reply::Json(whole.clone())).reply(Reply::status(200, "  rubbish "));
+    provider.reply(Reply::Json(whole.clone()));
     let llm = llm(&provider);
     let answer = chat(&llm, "m", json!({})).await.expect("answers");
-    assert_eq!(answer.to_openai().expect("is one"), whole.to_string().as_bytes());
+    assert_eq!(answer.to_openai(), whole.to_string().as_bytes());
     assert_eq!(answer.text().expect("has none"), "");
-    let rubbish = chat(&llm, "m", json!({})).await.expect("answers");
-    assert_eq!(&rubbish.raw()[..], b"  rubbish ");
-    assert_eq!(rubbish.text().expect_err("is no answer").reason(), Some(Reason::Answer));
-    provider.reply(Reply::Json(json!([])));
-    let other = chat(&llm, "claude-x", json!({})).await.expect("answers");
-    assert_eq!(other.to_openai().expect_err("is no answer").code(), Code::Model);
+}
+
+#[tokio::test]
+async fn a_response_that_is_no_answer_is_an_error_also_with_status_200() {
+    let provider = FakeProvider::start();
+    let llm = llm(&provider);
+    let quoted = r#"{"error": {"message": "no credit"}}"#;
+    for model in MODELS {
+        for (reply, said) in [
+            (Reply::page("<html>gateway</html>"), Some("<html>gateway</html>")),
+            (Reply::status(200, "[1, 2]"), Some("[1, 2]")),
+            (Reply::status(200, "[[]]"), Some("[[]]")),
+            (Reply::status(200, "null"), Some("null")),
+            (Reply::status(200, quoted), Some("no credit")),
+            (Reply::status(200, ""), None),
+        ] {
+            provider.reply(reply.clone());
+            let error = chat(&llm, model, json!({})).await.expect_err("is no answer");
+            assert_eq!(
+                (error.code(), error.reason()),
+                (Code::Model, Some(Reason::Answer)),
+                "{model} {reply:?}"
+            );
+            assert_eq!(error.details().get("provider_message").and_then(Value::as_str), said, "{model}");
+        }
+    }
+    assert_eq!(provider.received().len(), 6 * MODELS.len(), "it is not asked again");
+}
+
+#[tokio::test]
+async fn a_connection_that_is_closed_before_the_answer_is_replaced_once() {
+    let provider = FakeProvider::start();
+    let llm = llm_with(&provider, &["llm.retries="]);
+    for round in 1..=3 {
+        chat(&llm, "m", json!({})).await.expect("answers");
+        provider.reply(Reply::Close);
+        let answer = chat(&llm, "m", json!({})).await.expect("the new connection answers");
+        assert_eq!(answer.text().expect("is one"), ANSWER, "round {round}");
+        assert_eq!(provider.received().len(), 3 * round);
+    }
+    provider.reply(Reply::Close);
+    let stream = crate::support::stream(&llm, "m", json!({})).await;
+    stream.expect("a stream begins on the new connection");
+}
+
+#[tokio::test]
+async fn a_provider_that_closes_every_connection_is_not_asked_forever() {
+    let provider = FakeProvider::start();
+    provider.reply(Reply::Close).reply(Reply::Close);
+    let error = chat(&llm(&provider), "m", json!({})).await.expect_err("fails");
+    assert_eq!((error.reason(), &error.details()["attempts"]), (Some(Reason::Request), &json!(1)));
+    assert_eq!((provider.received().len(), provider.connections()), (2, 2), "each request had its own");
+}
+
+#[tokio::test]
+async fn a_closed_connection_does_not_count_as_an_attempt() {
+    let provider = FakeProvider::start();
+    provider.reply(Reply::Close).reply(Reply::status(500, "")).reply(Reply::status(500, ""));
+    chat(&llm(&provider), "m", json!({})).await.expect("the third attempt answers");
+    assert_eq!(provider.received().len(), 4);
 }
 
 #[tokio::test]

@@ -2,5 +2,6 @@
 
 mod calls;
 mod choices;
+mod gates;
 mod streams;
 mod support;

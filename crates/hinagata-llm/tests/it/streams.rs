@@ -98,12 +98,17 @@ async fn a_stream_without_an_end_mark_gets_one() {
 async fn a_server_that_does_not_stream_gives_one_piece() {
     let provider = FakeProvider::start();
     let call = json!({"id": "c", "function": {"name": "f"}});
+    let llm = llm(&provider);
     provider.reply(Reply::Json(json!({"id": "1", "choices": [{"index": 0, "message": {"content": "Hi", "tool_calls": [call]}, "finish_reason": "stop"}]})));
-    let (text, error) = all(stream(&llm(&provider), "m", json!({})).await.expect("begins")).await;
+    let (text, error) = all(stream(&llm, "m", json!({})).await.expect("begins")).await;
     assert!(error.is_none());
-    let chunks = chunks(&text);
-    assert_eq!(chunks[0]["choices"][0]["delta"]["content"], "Hi");
-    assert_eq!(chunks[0]["choices"][0]["delta"]["tool_calls"][0]["index"], 0);
+    let parts = chunks(&text);
+    assert_eq!(parts[0]["choices"][0]["delta"]["content"], "Hi");
+    assert_eq!(parts[0]["choices"][0]["delta"]["tool_calls"][0]["index"], 0);
+    provider
+        .reply(Reply::Json(json!({"content": [{"type": "text", "text": "Hi"}], "stop_reason": "end_turn"})));
+    let (text, _) = all(stream(&llm, "claude-x", json!({})).await.expect("begins")).await;
+    assert_eq!(chunks(&text)[0]["choices"][0]["delta"]["content"], "Hi", "translated");
 }
 
 #[tokio::test]
@@ -131,12 +136,36 @@ async fn a_translated_stream_that_ends_too_early_is_an_error() {
         ("claude-x", "data: {\"type\": \"ping\"}\n\n"),
         ("gemini-g", "data: {\"candidates\": [{\"content\": {\"parts\": [{\"text\": \"a\"}]}}]}\n\n"),
         ("ollama/o", "{\"message\": {\"content\": \"a\"}, \"done\": false}\n"),
-        ("ollama/o", "rubbish\n"),
+        ("ollama/o", "{\"message\": {\"content\": \"a\"}}\nrubbish\n"),
     ] {
         let provider = FakeProvider::start();
         provider.reply(Reply::Stream(vec![piece.to_owned()]));
         let (_, error) = all(stream(&llm(&provider), model, json!({})).await.expect("begins")).await;
         assert_eq!(error.expect(model).code(), Code::Model, "{model}");
+    }
+}
+
+#[tokio::test]
+async fn a_response_that_is_no_stream_is_an_error_before_the_stream_begins() {
+    let provider = FakeProvider::start();
+    let llm = llm(&provider);
+    for model in ["m", "claude-x", "gemini-g", "ollama/o"] {
+        for reply in [
+            Reply::page("<html>gateway</html>"),
+            Reply::page(""),
+            Reply::status(200, "[1, 2]"),
+            Reply::status(200, ""),
+            Reply::Stream(vec!["\n".to_owned(), "[1, 2]".to_owned()]),
+            Reply::Stream(Vec::new()),
+        ] {
+            provider.reply(reply.clone());
+            let error = stream(&llm, model, json!({})).await.expect_err("is no stream");
+            assert_eq!(
+                (error.code(), error.reason()),
+                (Code::Model, Some(Reason::Answer)),
+                "{model} {reply:?}"
+            );
+        }
     }
 }
 

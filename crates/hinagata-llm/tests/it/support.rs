@@ -1,5 +1,7 @@
 //! What the tests of calls share: settings, a provider, prompts.
 
+use std::time::Instant;
+
 use fake_provider::FakeProvider;
 use hinagata::{Engine, Rendered, Request, Result, Settings, settings::SettingsSources};
 use hinagata_llm::{AnswerStream, Llm};
@@ -16,6 +18,15 @@ pub(crate) fn settings(flags: &[&str]) -> Settings {
 
 /// Models at `provider`, in every language; retries wait for no time to speak of.
 pub(crate) fn llm_with(provider: &FakeProvider, flags: &[&str]) -> Llm {
+    llm_at(provider, flags, Instant::now)
+}
+
+/// As [`llm_with`], with a clock.
+pub(crate) fn llm_at(
+    provider: &FakeProvider,
+    flags: &[&str],
+    clock: impl Fn() -> Instant + Send + Sync + 'static,
+) -> Llm {
     let (url, base_url) = (provider.url(), provider.base_url());
     let mut all = vec!["llm.retries=1ms, 1ms", "llm.timeout=20s"];
     all.extend(flags);
@@ -25,7 +36,7 @@ pub(crate) fn llm_with(provider: &FakeProvider, flags: &[&str]) -> Llm {
         "OPENAI_API_KEY" | "ANTHROPIC_API_KEY" | "GEMINI_API_KEY" => Some(KEY.into()),
         _ => None,
     };
-    Llm::new(&settings(&all), env).expect("are settings")
+    Llm::with_clock(&settings(&all), env, clock).expect("are settings")
 }
 
 /// As [`llm_with`] without more flags.
