@@ -46,6 +46,20 @@ impl SchemaCheck {
         Self { schema: schema.cloned(), compiled: OnceLock::new() }
     }
 
+    /// The schema.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn schema(&self) -> Option<&Value> {
+        self.schema.as_ref()
+    }
+
+    /// Whether `value` matches the schema. `None` without a usable schema.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn is_match(&self, value: &Value) -> Option<bool> {
+        let schema = self.schema.as_ref()?;
+        let validator = self.compiled.get_or_init(|| compile(schema)).as_ref().ok()?;
+        Some(validator.is_valid(value))
+    }
+
     /// Checks `value` against the schema.
     ///
     /// # Errors

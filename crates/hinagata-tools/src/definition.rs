@@ -17,6 +17,9 @@ static SCHEMA: LazyLock<Validator> = LazyLock::new(|| {
     jsonschema::validator_for(&schema).expect("the shipped schema is valid")
 });
 
+/// The mark of FastMCP in the schema of a result that wraps a plain value as `{"result": value}`.
+pub(crate) const WRAPPER_MARK: &str = "x-fastmcp-wrap-result";
+
 /// Maximum reported problems of one document.
 const MAX_PROBLEMS: usize = 10;
 
@@ -66,7 +69,11 @@ impl ToolDefinition {
             Some((module, name)) => (Some(module), name),
             None => (None, document.id.as_str()),
         };
-        let returns = fields.schema("returns");
+        let call = fields.call();
+        let returns = fields.schema("returns").map(|schema| match call {
+            CallKind::Mcp => unwrapped_schema(schema),
+            _ => schema,
+        });
         let fallback = match document.document.get("default") {
             Some(default) => default.clone(),
             None => returns.as_ref().map_or_else(|| Value::from(""), empty_value),
@@ -81,7 +88,7 @@ impl ToolDefinition {
             on_error: fields.text("on_error").and_then(OnError::from_name).unwrap_or_default(),
             fallback,
         };
-        Ok(Self { tool, origin: document.origin.clone(), call: fields.call(), returns })
+        Ok(Self { tool, origin: document.origin.clone(), call, returns })
     }
 }
 
@@ -175,6 +182,19 @@ impl<'d> DocumentFields<'d> {
             other => Some(other.clone()),
         }
     }
+}
+
+/// The schema of the value itself, where FastMCP marks a schema as that of a wrapper with the one property `result`.
+fn unwrapped_schema(schema: Value) -> Value {
+    if schema.get(WRAPPER_MARK) != Some(&Value::Bool(true)) {
+        return schema;
+    }
+    let Some(mut inner) = schema.pointer("/properties/result").cloned() else { return schema };
+    // References of the inner schema lead to definitions of the whole one.
+    if let (Some(inner), Some(definitions)) = (inner.as_object_mut(), schema.get("$defs")) {
+        inner.entry("$defs").or_insert_with(|| definitions.clone());
+    }
+    inner
 }
 
 /// The object schema for a list of named fields.

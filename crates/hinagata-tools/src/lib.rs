@@ -17,6 +17,8 @@
 //! Definitions are untrusted. So [`ToolSettings`] alone decides which hosts a call may reach and which secrets it
 //! uses. Responses are bounded in size and time, and checked against the schema of the definition.
 
+mod backoff;
+mod breaker;
 mod checks;
 mod definition;
 mod failure;
@@ -27,6 +29,7 @@ mod host_guard;
 mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
+mod module_gate;
 mod restful;
 mod set;
 mod settings;

@@ -28,7 +28,7 @@ pub struct ToolSettings {
     pub timeout: Duration,
     /// Maximum bytes of a response.
     pub max_answer: usize,
-    /// Maximum concurrent calls.
+    /// Maximum concurrent calls of the tools of one module.
     pub concurrency: usize,
 }
 

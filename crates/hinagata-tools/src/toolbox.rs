@@ -12,7 +12,7 @@ use hinagata::{
 };
 use hinagata_http::LazyRuntime;
 use serde_json::Value;
-use tokio::{runtime::Handle, sync::Semaphore, time::timeout};
+use tokio::{runtime::Handle, time::timeout};
 
 use crate::{
     checks::{SchemaCheck, SchemaSide},
@@ -20,6 +20,7 @@ use crate::{
     failure::tool_error,
     host_guard::{HostGuard, NameResolver, SystemResolver},
     http::HttpClients,
+    module_gate::{ModuleGate, ModuleGates},
     restful::RestEndpoint,
     set::NamedTools,
     settings::{ToolSettings, seconds_to_duration},
@@ -37,8 +38,7 @@ struct Inner {
     servers: crate::mcp::McpServers,
     #[cfg(feature = "grpc")]
     channels: crate::grpc::GrpcChannels,
-    /// Limits concurrent calls.
-    room: Semaphore,
+    gates: ModuleGates,
     /// The last set with its documents. A set holds the toolbox, so the toolbox only holds it weakly.
     current: Mutex<Option<(Vec<ToolDocuments>, Weak<LoadedTools>)>>,
 }
@@ -47,22 +47,33 @@ impl Toolbox {
     /// Creates tools with these settings. Threads start with the first call.
     #[must_use]
     pub fn new(settings: ToolSettings) -> Self {
-        Self::with_parts(settings, Arc::new(SystemResolver), LazyRuntime::new("hinagata-tools"))
+        Self::with_parts(settings, Arc::new(SystemResolver), own_runtime(), Instant::now)
     }
 
     /// As [`Toolbox::new`], on the threads of `runtime`.
     #[must_use]
     pub fn on_runtime(settings: ToolSettings, runtime: Handle) -> Self {
-        Self::with_parts(settings, Arc::new(SystemResolver), LazyRuntime::from_handle(runtime))
+        Self::with_parts(settings, Arc::new(SystemResolver), LazyRuntime::from_handle(runtime), Instant::now)
     }
 
     /// As [`Toolbox::new`], with its own name resolver.
     #[must_use]
     pub fn with_resolver(settings: ToolSettings, names: Arc<dyn NameResolver>) -> Self {
-        Self::with_parts(settings, names, LazyRuntime::new("hinagata-tools"))
+        Self::with_parts(settings, names, own_runtime(), Instant::now)
     }
 
-    fn with_parts(settings: ToolSettings, names: Arc<dyn NameResolver>, runtime: LazyRuntime) -> Self {
+    /// As [`Toolbox::new`], with its own clock for the pauses of modules that do not answer.
+    #[must_use]
+    pub fn with_clock(settings: ToolSettings, clock: impl Fn() -> Instant + Send + Sync + 'static) -> Self {
+        Self::with_parts(settings, Arc::new(SystemResolver), own_runtime(), clock)
+    }
+
+    fn with_parts(
+        settings: ToolSettings,
+        names: Arc<dyn NameResolver>,
+        runtime: LazyRuntime,
+        clock: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Self {
         let guard = HostGuard::new(settings.hosts.clone(), names);
         Self(Arc::new(Inner {
             runtime,
@@ -71,7 +82,7 @@ impl Toolbox {
             #[cfg(feature = "grpc")]
             channels: crate::grpc::GrpcChannels::new(guard.clone()),
             clients: HttpClients::new(guard),
-            room: Semaphore::new(settings.concurrency),
+            gates: ModuleGates::new(settings.concurrency, clock),
             current: Mutex::default(),
             settings,
         }))
@@ -82,7 +93,8 @@ impl Toolbox {
             NamedTools::from_documents(documents.iter().flat_map(|documents| documents.iter()));
         let mut entries = HashMap::new();
         for (id, definition) in definitions {
-            let entry = Entry::new(&self.0.settings, definition);
+            let gate = self.0.gates.gate(&definition.tool);
+            let entry = Entry::new(&self.0.settings, definition, gate);
             if let Err(error) = &entry.target {
                 diagnostics.push(Diagnostic::error(&entry.definition.origin, error.clone()));
             }
@@ -147,6 +159,7 @@ struct Entry {
     target: Result<Target>,
     parameters: SchemaCheck,
     returns: SchemaCheck,
+    gate: Arc<ModuleGate>,
 }
 
 enum Target {
@@ -157,7 +170,7 @@ enum Target {
 }
 
 impl Entry {
-    fn new(settings: &ToolSettings, definition: ToolDefinition) -> Self {
+    fn new(settings: &ToolSettings, definition: ToolDefinition, gate: Arc<ModuleGate>) -> Self {
         let module = definition.tool.module.as_deref();
         let target = match &definition.call {
             CallKind::Restful { method, url } => {
@@ -174,12 +187,17 @@ impl Entry {
         let target = target.map_err(|error| error.with("tool", definition.tool.id.as_str()));
         let parameters = SchemaCheck::new(definition.tool.parameters.as_ref());
         let returns = SchemaCheck::new(definition.returns.as_ref());
-        Self { definition, target, parameters, returns }
+        Self { definition, target, parameters, returns, gate }
     }
 
     fn module(&self) -> Option<&str> {
         self.definition.tool.module.as_deref()
     }
+}
+
+/// Threads of its own.
+fn own_runtime() -> LazyRuntime {
+    LazyRuntime::new("hinagata-tools")
 }
 
 fn server_name(settings: &ToolSettings, module: Option<&str>) -> Result<String> {
@@ -206,8 +224,13 @@ impl Inner {
         metrics::counter!("hinagata_tool_calls_total", &labels).increment(1);
         metrics::histogram!("hinagata_tool_call_seconds", "tool" => id.clone())
             .record(started.elapsed().as_secs_f64());
-        if let Err(error) = &result {
-            tracing::warn!(tool = %id, reason = outcome, "tool call failed: {error}");
+        match &result {
+            Ok(_) => {}
+            // The start of the pause was logged. A line for each refused call would hide it.
+            Err(error) if error.reason() == Some(Reason::Down) => {
+                tracing::debug!(tool = %id, reason = outcome, "tool call refused: {error}");
+            }
+            Err(error) => tracing::warn!(tool = %id, reason = outcome, "tool call failed: {error}"),
         }
         result.map_err(|error| error.with("tool", id.as_str()))
     }
@@ -218,12 +241,21 @@ impl Inner {
             let mapped = tool_error(Reason::Definition, error.message());
             error.hint().map_or(mapped.clone(), |hint| mapped.with_hint(hint))
         })?;
-        let time = self.call_timeout(entry);
-        let answer = timeout(time, self.answer_from(entry, target, arguments)).await.map_err(|_| {
+        let call = entry.gate.admit_call()?;
+        let (started, time) = (Instant::now(), self.call_timeout(entry));
+        let room = entry.gate.acquire_room(time).await?;
+        // Waiting for room is a part of the time of the call.
+        let left = time.saturating_sub(started.elapsed());
+        let timeout_error = || {
             tool_error(Reason::Timeout, format!("no response within {time:?}"))
                 .with("limit", time.as_secs_f64())
                 .with_hint("raise `tools.timeout`, or find out why the tool is slow")
-        })??;
+        };
+        let answer = timeout(left, self.answer_from(entry, target, arguments)).await;
+        let answer = answer.unwrap_or_else(|_| Err(timeout_error()));
+        call.record_result(&answer, &room);
+        drop(room);
+        let answer = answer?;
         entry.returns.check_value(SchemaSide::Answer, &answer)?;
         Ok(answer)
     }
@@ -241,8 +273,6 @@ impl Inner {
     }
 
     async fn answer_from(&self, entry: &Entry, target: &Target, arguments: Value) -> Result<Value> {
-        let _room =
-            self.room.acquire().await.map_err(|_| tool_error(Reason::Runtime, "the tools are shut down"))?;
         match target {
             Target::Restful(endpoint) => {
                 endpoint.call_tool(&self.clients, &self.settings, entry.module(), &arguments).await
@@ -258,8 +288,8 @@ impl Inner {
             }
             #[cfg(feature = "mcp")]
             Target::Mcp(server) => {
-                let returns = entry.definition.returns.as_ref();
-                self.servers.call_tool(server, &entry.definition.tool.name, arguments, returns).await
+                let name = &entry.definition.tool.name;
+                self.servers.call_tool(server, name, arguments, &entry.returns).await
             }
             #[cfg(not(feature = "mcp"))]
             Target::Mcp(_) => Err(tool_error(Reason::Unsupported, "this build does not support MCP tools")),

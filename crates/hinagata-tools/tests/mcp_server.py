@@ -21,6 +21,11 @@ def result(name, arguments):
         return {"content": [{"type": "text", "text": json.dumps(arguments)}]}
     if name == "structured":
         return {"content": [{"type": "text", "text": "ignored"}], "structuredContent": {"n": 5, "got": arguments}}
+    if name in ("marked", "unmarked"):
+        return {"content": [{"type": "text", "text": "5"}], "structuredContent": {"result": 5}}
+    if name == "meta":
+        meta = {"fastmcp": {"wrap_result": True}}
+        return {"content": [{"type": "text", "text": "5"}], "structuredContent": {"result": 5}, "_meta": meta}
     if name == "environment":
         return {"content": [{"type": "text", "text": ",".join(sorted(os.environ))}]}
     if name == "error":
@@ -28,6 +33,15 @@ def result(name, arguments):
     if name == "picture":
         return {"content": [{"type": "image", "data": "AA==", "mimeType": "image/png"}]}
     return None
+
+
+def tools():
+    schema = {"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]}
+    marked = {**schema, "x-fastmcp-wrap-result": True}
+    return [
+        {"name": "marked", "inputSchema": {"type": "object"}, "outputSchema": marked},
+        {"name": "unmarked", "inputSchema": {"type": "object"}, "outputSchema": schema},
+    ]
 
 
 def main():
@@ -44,6 +58,9 @@ def main():
             version = message["params"]["protocolVersion"]
             info = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
             say({"jsonrpc": "2.0", "id": message["id"], "result": info})
+        elif message.get("method") == "tools/list":
+            note("list")
+            say({"jsonrpc": "2.0", "id": message["id"], "result": {"tools": tools()}})
         elif message.get("method") == "tools/call":
             name = message["params"]["name"]
             note(f"call {name}")

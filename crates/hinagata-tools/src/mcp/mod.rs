@@ -3,10 +3,10 @@
 //! Each server has one connection, opened with the first call. After a failure, the next call opens it again. A server
 //! that cannot be reached is retried after a delay that grows each time.
 
-mod backoff;
 mod bounded_client;
 mod http;
 mod program;
+mod wrapped;
 
 use std::{
     collections::BTreeMap,
@@ -22,8 +22,14 @@ use rmcp::{
 use serde_json::{Map, Value};
 use tokio::{sync::Mutex, time::timeout};
 
-use self::{backoff::Backoff, bounded_client::LastRefusal, program::ServerProgram};
+use self::{
+    bounded_client::LastRefusal,
+    program::ServerProgram,
+    wrapped::{Wrapping, WrappingTools},
+};
 use crate::{
+    backoff::Backoff,
+    checks::SchemaCheck,
     failure::{tool_error, truncate_for_display, with_causes},
     host_guard::HostGuard,
     http::{HttpClients, too_long_error},
@@ -55,7 +61,7 @@ impl McpServers {
         Self(settings.servers.iter().map(server).collect())
     }
 
-    /// Calls a tool of a server. `returns` is the schema of its result.
+    /// Calls a tool of a server. `returns` checks its result.
     ///
     /// # Errors
     /// Code `tool`.
@@ -64,7 +70,7 @@ impl McpServers {
         server: &str,
         tool: &str,
         arguments: Value,
-        returns: Option<&Value>,
+        returns: &SchemaCheck,
     ) -> Result<Value> {
         let server = self
             .0
@@ -75,8 +81,14 @@ impl McpServers {
             Some(arguments) => parameters.with_arguments(arguments),
             None => parameters,
         };
-        let answer = result_value(server.call(parameters).await?, returns)?;
-        check_length(answer, server.max_answer)
+        let connection = server.connection().await?;
+        let result = server.call(&connection, parameters).await?;
+        let is_wrapped = match Wrapping::from_result(&result, returns) {
+            Wrapping::Wrapped => true,
+            Wrapping::Plain => false,
+            Wrapping::Unclear => connection.wrapping_tools.contains(&connection.client, tool).await,
+        };
+        check_length(result_value(result, is_wrapped, returns.schema())?, server.max_answer)
     }
 }
 
@@ -101,6 +113,7 @@ struct Connection {
     program: Option<ServerProgram>,
     /// Why its HTTP client refused a response.
     refusal: LastRefusal,
+    wrapping_tools: WrappingTools,
 }
 
 impl Connection {
@@ -130,8 +143,11 @@ impl Connection {
 }
 
 impl McpServer {
-    async fn call(self: &Arc<Self>, parameters: CallToolRequestParams) -> Result<CallToolResult> {
-        let connection = self.connection().await?;
+    async fn call(
+        &self,
+        connection: &Connection,
+        parameters: CallToolRequestParams,
+    ) -> Result<CallToolResult> {
         let result = connection.client.call_tool(parameters).await;
         result
             .map_err(|error| connection.call_error(&error))
@@ -175,12 +191,17 @@ impl McpServer {
             (Some(command), None) => {
                 let (program, client) =
                     program::connect_program(&self.name, command, &self.settings, self.max_answer).await?;
-                Ok(Connection { client, program: Some(program), refusal: LastRefusal::default() })
+                Ok(Connection {
+                    client,
+                    program: Some(program),
+                    refusal: LastRefusal::default(),
+                    wrapping_tools: WrappingTools::default(),
+                })
             }
             (None, Some(url)) => {
                 let (client, refusal) =
                     http::connect_url(url, &self.settings.headers, &self.clients, self.max_answer).await?;
-                Ok(Connection { client, program: None, refusal })
+                Ok(Connection { client, program: None, refusal, wrapping_tools: WrappingTools::default() })
             }
             _ => Err(tool_error(
                 Reason::Definition,
@@ -201,8 +222,8 @@ fn named_arguments(arguments: Value) -> Result<Option<Map<String, Value>>> {
     }
 }
 
-/// The result as a value: the structured content, else the texts.
-fn result_value(result: CallToolResult, returns: Option<&Value>) -> Result<Value> {
+/// The result as a value: the structured content, without its wrapper if it has one, else the texts.
+fn result_value(result: CallToolResult, is_wrapped: bool, returns: Option<&Value>) -> Result<Value> {
     let texts: Vec<&str> =
         result.content.iter().filter_map(|block| block.as_text()).map(|text| text.text.as_str()).collect();
     let text = texts.join("\n");
@@ -213,7 +234,7 @@ fn result_value(result: CallToolResult, returns: Option<&Value>) -> Result<Value
         ));
     }
     if let Some(structured) = result.structured_content {
-        return Ok(structured);
+        return Ok(if is_wrapped { wrapped::unwrap_result(structured) } else { structured });
     }
     if texts.is_empty() && !result.content.is_empty() {
         return Err(tool_error(Reason::Answer, "the response contains no text"));

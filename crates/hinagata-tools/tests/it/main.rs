@@ -2,5 +2,6 @@
 
 mod grpc;
 mod mcp;
+mod modules;
 mod restful;
 mod support;

@@ -87,11 +87,27 @@ fn place_with(server: McpServerSettings, change: impl FnOnce(&mut ToolSettings))
         "rubbish",
         "other",
         "ten",
+        "marked",
+        "unmarked",
+        "meta",
     ];
     let ids: Vec<String> = names.iter().map(|name| format!("s.{name}")).collect();
     let mut tools: Vec<(&str, Value)> = ids.iter().map(String::as_str).zip(names.map(of)).collect();
     let json = json!({"type": "mcp", "module": "s", "name": "echo", "returns": {"type": "object"}, "parameters": {"type": "object", "properties": {"q": {}}}});
     tools.push(("json", json));
+    let plain =
+        json!({"type": "object", "properties": {"result": {"type": "integer"}}, "required": ["result"]});
+    let mut copied = plain.clone();
+    copied["x-fastmcp-wrap-result"] = json!(true);
+    for (id, name, returns) in [
+        ("number", "unmarked", json!({"type": "integer"})),
+        ("object", "marked", plain),
+        ("copied", "unmarked", copied),
+        ("words", "marked", json!({"type": "string"})),
+    ] {
+        let tool = json!({"type": "mcp", "module": "s", "name": name, "returns": returns, "default": "none"});
+        tools.push((id, tool));
+    }
     tools.push(("away.echo", json!({"type": "mcp", "default": "none"})));
     tools.push(("list", json!({"type": "mcp", "module": "s", "name": "echo", "default": "none"})));
     Place::new(Toolbox::new(settings), &tools)
@@ -125,6 +141,23 @@ fn a_program_answers_calls_over_one_connection() {
     assert_eq!(place.text("{{ json('a').q }}"), "a", "a text that should be JSON is read");
     assert_eq!(place.text("{{ list() }}"), "null");
     assert_eq!(notes.starts(), 1);
+}
+
+#[test]
+fn a_wrapped_plain_value_is_unwrapped() {
+    let notes = Notes::new();
+    let place = place(notes.server(&[]));
+    let lists = || notes.lines().iter().filter(|line| *line == "list").count();
+    assert_eq!(place.text("{{ s_meta() + 1 }}"), "6", "the result says so");
+    assert_eq!(place.text("{{ number() + 1 }}"), "6", "the definition declares the value");
+    assert_eq!(place.text("{{ copied() + 1 }}"), "6", "the definition has the marked schema of the server");
+    assert_eq!(place.text("{{ object().result + 1 }}"), "6", "the definition declares the object");
+    assert_eq!(lists(), 0, "the list of tools was not needed");
+    assert_eq!(place.text("{{ s_marked() + 1 }}"), "6", "the output schema of the server says so");
+    assert_eq!(place.text("{{ s_unmarked().result + 1 }}"), "6", "an object with that name stays");
+    assert_eq!(place.render_go("{{s_marked}}").expect("renders").text(), "5");
+    assert_eq!(lists(), 1, "one list per connection");
+    assert_eq!(place.failed("{{ words() }}"), ("none".to_owned(), "answer".to_owned()));
 }
 
 #[test]

@@ -100,12 +100,20 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn start<F: Future<Output = ()> + Send + 'static>(run: impl FnOnce(TcpListener) -> F) -> Self {
+        Self::start_at("127.0.0.1:0".parse().expect("is an address"), run)
+    }
+
+    /// As [`Server::start`], at a known address.
+    pub(crate) fn start_at<F: Future<Output = ()> + Send + 'static>(
+        address: SocketAddr,
+        run: impl FnOnce(TcpListener) -> F,
+    ) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(2)
             .enable_all()
             .build()
             .expect("threads");
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).expect("a port");
+        let listener = runtime.block_on(TcpListener::bind(address)).expect("a port");
         let address = listener.local_addr().expect("has an address");
         runtime.spawn(run(listener));
         Self { address, _runtime: runtime }

@@ -7,20 +7,20 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// Consecutive failed attempts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     attempts: u32,
     until: Option<Instant>,
 }
 
 impl Backoff {
     /// Records a failed attempt and doubles the delay.
-    pub(super) fn record_failure(&mut self, now: Instant) {
+    pub(crate) fn record_failure(&mut self, now: Instant) {
         self.until = Some(now + FIRST.saturating_mul(1 << self.attempts.min(16)).min(LONGEST));
         self.attempts = self.attempts.saturating_add(1);
     }
 
     /// The remaining delay, or `None` if the next attempt can start.
-    pub(super) fn time_left(&self, now: Instant) -> Option<Duration> {
+    pub(crate) fn time_left(&self, now: Instant) -> Option<Duration> {
         self.until.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
 }
