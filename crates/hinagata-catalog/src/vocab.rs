@@ -1,6 +1,6 @@
 //! Aliases of prompts, of tools and of words in any other namespace.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 use hinagata_document::{Diagnostic, Error, Place, Reason, json};
 use serde_json::Value;
@@ -17,8 +17,8 @@ pub(crate) const LARGEST: u64 = 1 << 20;
 /// All words of a workspace. The first file wins: the user's, then those of packs, then the built-in one.
 #[derive(Clone, Debug, Default)]
 pub struct Vocabulary {
-    entries: HashMap<Key, Entry>,
-    preferred: HashMap<Key, String>,
+    entries: BTreeMap<Key, Entry>,
+    preferred: BTreeMap<Key, String>,
 }
 
 /// The namespace and one form of a word: its spelling in lower case, or its normal form.
@@ -233,6 +233,15 @@ impl Vocabulary {
         words.sort_unstable();
         words.dedup();
         words
+    }
+
+    /// The first word of [`Self::words_in`] that is not less than `from`, without a walk through the others.
+    pub(crate) fn next_word(&self, namespace: &str, from: &str) -> Option<&str> {
+        let start: Key = (namespace.to_owned(), from.to_owned());
+        let alias = self.entries.range(&start..).next().map(|(key, _)| key);
+        let preferred = self.preferred.range(&start..).next().map(|(key, _)| key);
+        let word = alias.into_iter().chain(preferred).min()?;
+        (word.0 == namespace).then_some(word.1.as_str())
     }
 
     fn step(&self, namespace: &str, word: &str) -> Option<&str> {

@@ -11,11 +11,11 @@ use std::{
 #[cfg(feature = "watch")]
 use hinagata::watch::Watcher;
 use hinagata::{
-    Code, Error, Hint, Result,
+    Code, Error, Hint, Reason, Result,
     ports::{PortFuture, Store, StoreListener},
     source::{Directory, Refused},
     store::{Freshness, StoreChange, StoreHealth, StoreSnapshot},
-    write::{directory_beneath, lock_directory, open_without_link},
+    write::{Readers, directory_beneath, lock_directory, open_without_link},
 };
 use redb::{
     Builder, Database, DatabaseError, ReadOnlyDatabase, ReadableDatabase, ReadableTable, StorageError,
@@ -24,6 +24,7 @@ use redb::{
 
 use crate::{
     keys::KeyLayout,
+    log::StoreLog,
     shared::{KeyWrite, SharedState},
     state::{RawValue, StoreState},
 };
@@ -62,9 +63,11 @@ impl EmbeddedStore {
     /// It never fails: the health of the snapshot reports an unusable file.
     #[must_use]
     pub fn open(root: impl Into<PathBuf>, prefix: &str) -> Self {
+        let root = root.into();
+        let log = StoreLog::new(file_path(&root).display().to_string());
         let inner = Arc::new(Inner {
-            shared: SharedState::new(StoreState::new(KeyLayout::new(prefix))),
-            root: root.into(),
+            shared: SharedState::new(StoreState::new(KeyLayout::new(prefix), log)),
+            root,
             seen: Mutex::new(None),
         });
         inner.refresh_snapshot(Freshness::Once);
@@ -113,7 +116,7 @@ impl Store for EmbeddedStore {
 
 impl Inner {
     fn path(&self) -> PathBuf {
-        self.root.join(STORE_DIRECTORY).join(STORE_FILE)
+        file_path(&self.root)
     }
 
     /// Brings the snapshot up to date.
@@ -129,7 +132,7 @@ impl Inner {
                 state.set_health(StoreHealth { freshness, outage: None });
             }
             Err(error) => {
-                let outage = Some((std::time::SystemTime::now(), error));
+                let outage = Some((std::time::SystemTime::now(), error.with_reason(Reason::Unreadable)));
                 state.set_health(StoreHealth { freshness, outage });
             }
         });
@@ -164,6 +167,10 @@ impl Inner {
     }
 }
 
+fn file_path(root: &Path) -> PathBuf {
+    root.join(STORE_DIRECTORY).join(STORE_FILE)
+}
+
 /// Replaces the documents of `state`. `documents` is sorted by key.
 fn replace_documents(state: &mut StoreState, documents: &[(String, Vec<u8>)]) {
     let keys: Vec<String> = documents.iter().map(|(key, _)| key.clone()).collect();
@@ -181,7 +188,7 @@ struct StoredDocuments {
 
 /// Reads the store of the workspace at `root`, or returns `None` if `seen` is its current generation.
 fn read_store(root: &Path, seen: Option<u64>) -> Result<Option<StoredDocuments>> {
-    let path = root.join(STORE_DIRECTORY).join(STORE_FILE);
+    let path = file_path(root);
     // The workspace is untrusted: no link may lead out of it.
     let directory = Directory::open(root)?.map(|root| root.directory(STORE_DIRECTORY)).transpose()?.flatten();
     let why = match directory.map_or(Err(Refused::Missing), |directory| directory.file(STORE_FILE)) {
@@ -261,9 +268,10 @@ fn commit_writes(database: &Database, writes: &[KeyWrite]) -> Result<u64, redb::
     Ok(before)
 }
 
-/// Opens or creates the database at `path`. A symbolic link is not followed.
+/// Opens or creates the database at `path`, which only the user may read. A symbolic link is not followed.
 fn open_database(path: &Path) -> Result<Database> {
-    let file = open_without_link(path).map_err(|error| store_error("opened", path, &error))?;
+    let file =
+        open_without_link(path, Readers::Owner).map_err(|error| store_error("opened", path, &error))?;
     Builder::new().create_file(file).map_err(|error| store_error("opened", path, &error))
 }
 

@@ -21,6 +21,7 @@
 
 mod embedded;
 mod keys;
+mod log;
 mod memory;
 #[cfg(feature = "redis")]
 mod redis;

@@ -8,7 +8,7 @@ use hinagata::{
     store::{StoreChange, StoreSnapshot},
 };
 
-use crate::{keys::KeyLayout, shared::SharedState, state::StoreState};
+use crate::{keys::KeyLayout, log::StoreLog, shared::SharedState, state::StoreState};
 
 /// A store in memory, for tests and for read-only environments.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl MemoryStore {
     /// Creates an empty store whose keys start with `prefix`.
     #[must_use]
     pub fn new(prefix: &str) -> Self {
-        Self(SharedState::new(StoreState::new(KeyLayout::new(prefix))))
+        Self(SharedState::new(StoreState::new(KeyLayout::new(prefix), StoreLog::silent())))
     }
 }
 

@@ -10,7 +10,7 @@ use hinagata::{
 };
 use serde_json::Value;
 
-use crate::keys::KeyLayout;
+use crate::{keys::KeyLayout, log::StoreLog};
 
 /// Maximum bytes of a value.
 pub(crate) const MAX_VALUE_BYTES: usize = 8 << 20;
@@ -22,9 +22,9 @@ pub(crate) enum RawValue<'a> {
     Missing,
     /// A string, which should be JSON.
     Text(&'a [u8]),
-    /// Another Redis type, such as a hash.
+    /// Another Redis type, such as a hash. `None` if the server does not tell which.
     #[cfg_attr(not(any(feature = "redis", test)), expect(dead_code, reason = "a file holds texts alone"))]
-    Other(&'a str),
+    Other(Option<&'a str>),
 }
 
 /// The contents of a store.
@@ -34,12 +34,15 @@ pub(crate) struct StoreState {
     kinds: [Documents; StoreKind::ALL.len()],
     health: StoreHealth,
     health_changed: bool,
+    log: StoreLog,
 }
 
 #[derive(Debug, Default)]
 struct Documents {
     by_key: BTreeMap<Arc<str>, KeyEntry>,
     changed: bool,
+    /// Whether the source lost all of them at once, so that the last state stays.
+    is_retained: bool,
     diagnostics: Vec<Diagnostic>,
 }
 
@@ -53,8 +56,8 @@ struct KeyEntry {
 }
 
 impl StoreState {
-    pub(crate) fn new(keys: KeyLayout) -> Self {
-        Self { keys, kinds: Default::default(), health: StoreHealth::default(), health_changed: false }
+    pub(crate) fn new(keys: KeyLayout, log: StoreLog) -> Self {
+        Self { keys, kinds: Default::default(), health: StoreHealth::default(), health_changed: false, log }
     }
 
     pub(crate) fn keys(&self) -> &KeyLayout {
@@ -74,12 +77,10 @@ impl StoreState {
         let value = match raw {
             RawValue::Missing => {
                 documents.changed |= documents.by_key.remove(key).is_some();
+                documents.is_retained &= !documents.by_key.is_empty();
                 return;
             }
-            RawValue::Other(entry) => {
-                Err(Error::definition(Reason::WrongType, format!("the key has the type {entry}, not string"))
-                    .with_hint("store the document as a JSON string"))
-            }
+            RawValue::Other(found) => Err(wrong_type_error(found)),
             RawValue::Text(text) => parse_document(kind, rest, text),
         };
         let entry = documents.by_key.entry(key.into()).or_default();
@@ -102,7 +103,7 @@ impl StoreState {
 
     /// Removes every key that is not in `present`, which is sorted.
     pub(crate) fn retain(&mut self, present: &[String]) {
-        for documents in &mut self.kinds {
+        for documents in self.kinds.iter_mut().filter(|documents| !documents.is_retained) {
             let before = documents.by_key.len();
             documents
                 .by_key
@@ -111,15 +112,51 @@ impl StoreState {
         }
     }
 
+    /// As [`StoreState::retain`], but a kind that lost all documents at once keeps them until it has documents again.
+    ///
+    /// They were lost, not deleted, if nothing at all is left, or if more than one document is missing.
+    #[cfg(feature = "redis")]
+    pub(crate) fn retain_unless_lost(&mut self, present: &[String]) {
+        let is_present = |key: &str| present.binary_search_by(|known| known.as_str().cmp(key)).is_ok();
+        let current = self.kinds.iter().filter(|documents| !documents.is_retained);
+        let missing =
+            current.flat_map(|documents| documents.by_key.keys()).filter(|key| !is_present(key)).count();
+        let is_loss = present.is_empty() || missing > 1;
+        let mut has_documents = [false; StoreKind::ALL.len()];
+        for (kind, _) in present.iter().filter_map(|key| self.keys.parse_key(key)) {
+            has_documents[kind as usize] = true;
+        }
+        for (documents, has_documents) in self.kinds.iter_mut().zip(has_documents) {
+            let has_none = !has_documents && !documents.by_key.is_empty();
+            documents.is_retained = has_none && (documents.is_retained || is_loss);
+        }
+        self.retain(present);
+    }
+
+    /// The kinds whose last state stays because the source lost it.
+    #[cfg(feature = "redis")]
+    pub(crate) fn retained_kinds(&self) -> Vec<StoreKind> {
+        StoreKind::ALL.into_iter().filter(|kind| self.kinds[*kind as usize].is_retained).collect()
+    }
+
+    /// Whether `key` belongs to a kind whose last state stays.
+    #[cfg(feature = "redis")]
+    pub(crate) fn is_retained(&self, key: &str) -> bool {
+        self.keys.parse_key(key).is_some_and(|(kind, _)| self.kinds[kind as usize].is_retained)
+    }
+
     /// Updates the health of the store.
-    pub(crate) fn set_health(&mut self, health: StoreHealth) {
+    pub(crate) fn set_health(&mut self, mut health: StoreHealth) {
         let same = self.health.freshness == health.freshness
-            && match (&self.health.outage, &health.outage) {
+            && match (&self.health.outage, &mut health.outage) {
                 (None, None) => true,
-                // The start of an outage stays.
-                (Some((_, known)), Some((_, now))) => known.message() == now.message(),
+                (Some((since, known)), Some((start, now))) => {
+                    *start = *since;
+                    known.message() == now.message()
+                }
                 _ => false,
             };
+        self.log.record_health(&health);
         if !same {
             self.health = health;
             self.health_changed = true;
@@ -139,7 +176,9 @@ impl StoreState {
             let documents = &mut self.kinds[kind as usize];
             if std::mem::take(&mut documents.changed) {
                 any = true;
+                let known = std::mem::take(&mut documents.diagnostics);
                 snapshot = snapshot.with_documents(kind, documents.by_id(kind, &self.keys));
+                self.log.record_documents(&known, &documents.diagnostics);
             }
         }
         if !any {
@@ -155,13 +194,14 @@ impl Documents {
     /// The documents by id. Problems with keys become diagnostics.
     fn by_id(&mut self, kind: StoreKind, keys: &KeyLayout) -> StoredMap {
         let mut all = StoredMap::new();
-        self.diagnostics.clear();
         for (key, entry) in &self.by_key {
             let rest = keys.parse_key(key).map_or(&**key, |(_, rest)| rest);
             // Marks diagnostics of shared variables, so that renders that read them can report them.
             let about = |error: Error| match kind {
                 StoreKind::Environ => error.with("environ", rest),
-                _ => error,
+                // An unknown prompt is explained by it.
+                StoreKind::Template => error.with("prompts", vec![rest.replace(':', ".")]),
+                StoreKind::Extension | StoreKind::Tool => error,
             };
             let mut report =
                 |error: Error| self.diagnostics.push(Diagnostic::error(format!("store:{key}"), about(error)));
@@ -195,6 +235,15 @@ impl Documents {
         }
         all
     }
+}
+
+/// The error of a key that holds no string.
+fn wrong_type_error(found: Option<&str>) -> Error {
+    let message = match found {
+        Some(found) => format!("the key has the type {found}, not string"),
+        None => "the key does not hold a string".to_owned(),
+    };
+    Error::definition(Reason::WrongType, message).with_hint("store the document as a JSON string")
 }
 
 /// The error of an invalid value, with what is used instead.
@@ -232,7 +281,7 @@ mod tests {
     use crate::DEFAULT_PREFIX;
 
     fn state() -> StoreState {
-        StoreState::new(KeyLayout::new(DEFAULT_PREFIX))
+        StoreState::new(KeyLayout::new(DEFAULT_PREFIX), StoreLog::silent())
     }
 
     fn text(value: &str) -> RawValue<'_> {
@@ -249,7 +298,7 @@ mod tests {
         assert_eq!(first.diagnostics.len(), 1);
         assert!(first.diagnostics[0].error.message().contains("it is ignored"), "{:?}", first.diagnostics);
 
-        state.apply_value("shenma:environs:a", RawValue::Other("hash"));
+        state.apply_value("shenma:environs:a", RawValue::Other(Some("hash")));
         let second = state.next_snapshot(&first).expect("something changed");
         assert_eq!((*second.tree).clone(), json!({"a": 1}));
         assert!(second.environs["a"].stale.is_some());
@@ -310,6 +359,40 @@ mod tests {
         assert_eq!((*first.tree).clone(), json!({"a": 1, "b": 1}));
         state.retain(&["shenma:environs:b".to_owned(), "x".to_owned()]);
         assert_eq!((*state.next_snapshot(&first).expect("changed").tree).clone(), json!({"b": 1}));
+    }
+
+    #[cfg(feature = "redis")]
+    #[test]
+    fn a_kind_that_lost_all_documents_keeps_them_until_it_has_new_ones() {
+        let all = ["environs:a", "environs:b", "templates:s", "templates:t", "tools:x"];
+        let full = || {
+            let mut state = state();
+            all.iter().for_each(|key| state.apply_value(&format!("shenma:{key}"), text("{}")));
+            state
+        };
+        let read = |state: &mut StoreState, present: &[&str]| {
+            let present: Vec<String> = present.iter().map(|key| format!("shenma:{key}")).collect();
+            state.retain_unless_lost(&present);
+            present.iter().for_each(|key| state.apply_value(key, text("{}")));
+            let kinds: Vec<&str> = state.retained_kinds().into_iter().map(StoreKind::as_str).collect();
+            (state.key_count(), kinds.join(" "))
+        };
+        let mut state = full();
+        assert_eq!(read(&mut state, &[]), (5, "templates environs tools".to_owned()));
+        assert_eq!(read(&mut state, &["environs:new"]), (4, "templates tools".to_owned()));
+        // A kind that is retained stays so, whatever happens to others.
+        assert_eq!(read(&mut state, &["environs:new"]), (4, "templates tools".to_owned()));
+        assert_eq!(read(&mut state, &["environs:new", "tools:x"]), (4, "templates".to_owned()));
+        // Deleting retained documents one by one is meant.
+        state.apply_value("shenma:templates:s", RawValue::Missing);
+        assert_eq!(read(&mut state, &["environs:new", "tools:x"]), (3, "templates".to_owned()));
+        state.apply_value("shenma:templates:t", RawValue::Missing);
+        assert_eq!(read(&mut state, &["environs:new", "tools:x"]), (2, String::new()));
+
+        // The write of another program arrives before the flush is noticed.
+        assert_eq!(read(&mut full(), &["environs:a"]), (4, "templates tools".to_owned()));
+        // One missing document was deleted, even if it was the last of its kind.
+        assert_eq!(read(&mut full(), &all[..4]), (4, String::new()));
     }
 
     #[test]

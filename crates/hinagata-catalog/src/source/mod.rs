@@ -123,6 +123,12 @@ impl Index {
         self.entries.iter().filter(|entry| entry.is_prompt())
     }
 
+    /// The first id that is not less than `from`, also that of a directory that is not a prompt.
+    pub(crate) fn next_id(&self, from: &str) -> Option<&str> {
+        let place = self.entries.partition_point(|entry| entry.id().as_str() < from);
+        self.entries.get(place).map(|entry| entry.id().as_str())
+    }
+
     /// The prompt whose directory is `source`.
     pub(crate) fn entry_at(&self, source: &str) -> Option<&Arc<Entry>> {
         if self.root.kind == RootKind::Store {

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use hinagata_document::Error;
+use hinagata_document::{Error, Reason};
 
 /// How changes by other processes are detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -48,5 +48,13 @@ impl StoreHealth {
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.outage.is_none()
+    }
+
+    /// Why the store is not up: `unreachable`, `password` (the server refuses the user or the password), `refused` (the
+    /// user lacks permissions), `emptied` (the server lost documents), or `unreadable` for a file. It names no address,
+    /// so everybody may see it.
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
+        self.outage.as_ref().and_then(|(_, error)| error.reason())
     }
 }

@@ -15,6 +15,7 @@ mod snapshot;
 pub use change::{StoreChange, check_change};
 pub use environs::environ_tree;
 pub use health::{Freshness, StoreHealth};
+pub(crate) use prompts::HIDDEN_PROMPTS;
 pub use prompts::{StorePrompt, StorePrompts};
 pub use schemas::{EXTENSION_SCHEMA, TOOL_SCHEMA, check_shape};
 pub use snapshot::{StoreKind, StoreSnapshot, Stored, StoredMap};

@@ -7,7 +7,7 @@ use hinagata_template::Language;
 use serde_json::Value;
 
 use super::{
-    StoreSnapshot, Stored,
+    StoreKind, StoreSnapshot, Stored,
     change::check_templates,
     extension::{Extension, Finding},
 };
@@ -18,6 +18,9 @@ use crate::{
 
 /// The prefix of the source of a prompt of the store.
 pub(crate) const PREFIX: &str = "store:";
+
+/// The detail of an error that lists the prompts that cannot be used because of it.
+pub(crate) const HIDDEN_PROMPTS: &str = "prompts";
 
 /// A prompt of the store.
 #[derive(Clone, Debug)]
@@ -112,6 +115,18 @@ impl StorePrompts {
         all
     }
 
+    /// The prompts of one document among the others of `snapshot`.
+    #[must_use]
+    pub fn from_document(kind: StoreKind, id: &str, stored: &Stored, snapshot: &StoreSnapshot) -> Self {
+        let mut all = Self::default();
+        match kind {
+            StoreKind::Template => all.template(id, stored),
+            StoreKind::Extension => all.extension(stored, snapshot),
+            StoreKind::Environ | StoreKind::Tool => {}
+        }
+        all
+    }
+
     /// Replaces each prompt that is now invalid by its version in `before`.
     pub(crate) fn keep_usable(&mut self, before: impl Fn(&PromptId) -> Vec<StorePrompt>) {
         for (id, prompts) in &mut self.prompts {
@@ -151,12 +166,18 @@ impl StorePrompts {
             Err(error) => return self.diagnostics.push(Diagnostic::error(source, error)),
         };
         let mut hidden = false;
+        let ids = || -> Vec<String> {
+            let named = extension.prompts().enumerate();
+            let named =
+                named.filter_map(|(place, document)| contributed_name(extension.name, place, document).ok());
+            named.map(|(id, _)| id.to_string()).collect()
+        };
         for finding in extension.findings(&snapshot.extensions) {
             self.diagnostics.push(match finding {
                 Finding::Warning(error) => Diagnostic::warning(&source, error),
                 Finding::Blocking(error) => {
                     hidden = true;
-                    Diagnostic::error(&source, error)
+                    Diagnostic::error(&source, error.with(HIDDEN_PROMPTS, ids()))
                 }
             });
         }

@@ -216,6 +216,7 @@ impl StoreSnapshot {
         Arc::ptr_eq(&self.extensions, &other.extensions)
             && Arc::ptr_eq(&self.templates, &other.templates)
             && self.health.is_up() == other.health.is_up()
+            && self.health.reason() == other.health.reason()
     }
 }
 

@@ -19,14 +19,14 @@ use std::{
 };
 
 use hinagata::{
-    Code, Error, Result,
+    Code, Error, Reason, Result,
     ports::{PortFuture, Store, StoreListener},
     store::{StoreChange, StoreHealth, StoreSnapshot},
 };
 use tokio::sync::{mpsc::UnboundedSender, oneshot};
 
 use self::{address::ServerAddress, work::WriteCommand};
-use crate::{DEFAULT_PREFIX, keys::KeyLayout, shared::SharedState, state::StoreState};
+use crate::{DEFAULT_PREFIX, keys::KeyLayout, log::StoreLog, shared::SharedState, state::StoreState};
 
 /// Options for a store in Redis.
 #[derive(Clone, Debug)]
@@ -84,7 +84,8 @@ impl RedisStore {
     pub fn open(url: &str, options: RedisOptions) -> Result<Self> {
         let address = ServerAddress::parse(url, &options)?;
         let display_name = address.display_name();
-        let shared = Arc::new(SharedState::new(StoreState::new(KeyLayout::new(&options.prefix))));
+        let state = StoreState::new(KeyLayout::new(&options.prefix), StoreLog::new(display_name.as_str()));
+        let shared = Arc::new(SharedState::new(state));
         let (commands, receiver) = tokio::sync::mpsc::unbounded_channel();
         let (ready, is_ready) = mpsc::sync_channel(1);
         let open_timeout = options.open_timeout;
@@ -97,7 +98,8 @@ impl RedisStore {
         if is_ready.recv_timeout(open_timeout).is_err() {
             shared.update_state(|state| {
                 if state.health().outage.is_none() && state.key_count() == 0 {
-                    let error = Error::new(Code::Store, format!("{display_name} does not respond"));
+                    let error = Error::new(Code::Store, format!("{display_name} does not respond"))
+                        .with_reason(Reason::Unreachable);
                     let outage = Some((std::time::SystemTime::now(), error));
                     state.set_health(StoreHealth { outage, ..StoreHealth::default() });
                 }

@@ -1,6 +1,6 @@
 //! Reads and writes documents over open connections.
 
-use redis::{Pipeline, RedisResult};
+use redis::{Pipeline, RedisError, RedisResult};
 
 use super::nodes::{Node, Nodes};
 use crate::{
@@ -18,7 +18,8 @@ const BATCH: usize = 1_000;
 pub(super) enum KeyValue {
     Missing,
     Text(Vec<u8>),
-    Other(String),
+    /// Another type, if the server tells which.
+    Other(Option<String>),
 }
 
 impl KeyValue {
@@ -26,7 +27,7 @@ impl KeyValue {
         match self {
             Self::Missing => RawValue::Missing,
             Self::Text(text) => RawValue::Text(text),
-            Self::Other(kind) => RawValue::Other(kind),
+            Self::Other(kind) => RawValue::Other(kind.as_deref()),
         }
     }
 }
@@ -37,7 +38,13 @@ pub(super) async fn read_all(nodes: &mut Nodes, keys: &KeyLayout) -> RedisResult
     let mut all = Vec::new();
     for node in &mut nodes.all {
         let names = scan(node, keys).await?;
-        all.extend(read_values(node, names, is_cluster).await?);
+        let mut values = read_values(node, names, is_cluster).await?;
+        if !fetch_types(node, &mut values).await? {
+            // The server listed the key, so it holds something else.
+            let unread = values.iter_mut().filter(|(_, held)| matches!(held, KeyValue::Missing));
+            unread.for_each(|(_, held)| *held = KeyValue::Other(None));
+        }
+        all.extend(values);
     }
     all.sort_by(|one, other| one.0.cmp(&other.0));
     all.dedup_by(|one, other| one.0 == other.0);
@@ -55,7 +62,10 @@ pub(super) async fn read_keys(nodes: &mut Nodes, names: Vec<String>) -> RedisRes
     }
     let mut all = Vec::new();
     for (node, names) in nodes.all.iter_mut().zip(of_node) {
-        all.extend(read_values(node, names, is_cluster).await?);
+        let mut values = read_values(node, names, is_cluster).await?;
+        // Without types, keys that hold something else count as missing until everything is read again.
+        fetch_types(node, &mut values).await?;
+        all.extend(values);
     }
     Ok(all)
 }
@@ -97,7 +107,6 @@ async fn read_values(
             all.push((name.clone(), value.map_or(KeyValue::Missing, KeyValue::Text)));
         }
     }
-    fetch_types(node, &mut all).await?;
     Ok(all)
 }
 
@@ -119,25 +128,34 @@ async fn fetch_texts(
     Ok(answers.into_iter().map(|mut answer| answer.pop().flatten()).collect())
 }
 
-/// Distinguishes keys of other types from missing keys.
-async fn fetch_types(node: &mut Node, all: &mut [(String, KeyValue)]) -> RedisResult<()> {
+/// Distinguishes keys of other types from missing keys. Returns `false` if the user may not ask for types.
+async fn fetch_types(node: &mut Node, all: &mut [(String, KeyValue)]) -> RedisResult<bool> {
     let missing: Vec<&mut (String, KeyValue)> =
         all.iter_mut().filter(|(_, held)| matches!(held, KeyValue::Missing)).collect();
     if missing.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     let mut pipeline = Pipeline::with_capacity(missing.len());
     for (name, _) in missing.iter().map(|entry| &**entry) {
         pipeline.cmd("TYPE").arg(name);
     }
-    let kinds: Vec<String> = pipeline.query_async(&mut node.connection).await?;
+    let kinds: Vec<String> = match pipeline.query_async(&mut node.connection).await {
+        Ok(kinds) => kinds,
+        Err(error) if is_denied(&error) => return Ok(false),
+        Err(error) => return Err(error),
+    };
     for (entry, kind) in missing.into_iter().zip(kinds) {
         // A string that was set in between has its own notification.
         if kind != "none" && kind != "string" {
-            entry.1 = KeyValue::Other(kind);
+            entry.1 = KeyValue::Other(Some(kind));
         }
     }
-    Ok(())
+    Ok(true)
+}
+
+/// Whether the user lacks the permission for a command or a key.
+pub(super) fn is_denied(error: &RedisError) -> bool {
+    error.code() == Some("NOPERM")
 }
 
 /// Writes all changes atomically on one server, and key by key in a cluster.
@@ -163,14 +181,14 @@ pub(super) async fn write_all(nodes: &mut Nodes, writes: &[KeyWrite]) -> RedisRe
     Ok(())
 }
 
-/// Replaces the documents of `state`. `all` is sorted by key.
+/// Replaces the documents of `state`, except those of kinds that the server lost. `all` is sorted by key.
 pub(super) fn replace_all(state: &mut StoreState, all: &[(String, KeyValue)]) {
     let present: Vec<String> = all
         .iter()
         .filter(|(_, held)| !matches!(held, KeyValue::Missing))
         .map(|(key, _)| key.clone())
         .collect();
-    state.retain(&present);
+    state.retain_unless_lost(&present);
     for (key, held) in all {
         state.apply_value(key, held.as_raw());
     }

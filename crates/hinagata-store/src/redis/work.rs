@@ -7,7 +7,7 @@ use std::{
 
 use hinagata::{
     Code, Error, Reason, Result,
-    store::{Freshness, StoreHealth},
+    store::{Freshness, StoreHealth, StoreKind},
 };
 use redis::{PushInfo, RedisError, RedisResult};
 use tokio::{
@@ -23,9 +23,12 @@ use super::{
     address::ServerAddress,
     nodes::Nodes,
     notices::{ServerNotice, enable_notices, parse_notice},
-    session::{self, read_all, read_keys},
+    session::{self, is_denied, read_all, read_keys},
 };
 use crate::shared::{KeyWrite, SharedState};
+
+/// Maximum characters of a server's error in a message.
+const MAX_DISPLAYED: usize = 300;
 
 /// A write request.
 pub(super) struct WriteCommand {
@@ -91,7 +94,7 @@ impl RedisWorker {
 
     /// Records that the server is unavailable.
     fn record_outage(&self, error: &RedisError) -> Error {
-        let outage = unreachable_error(&self.address, error);
+        let outage = outage_error(&self.address, error);
         self.shared.update_state(|state| {
             let freshness = state.health().freshness;
             state.set_health(StoreHealth { freshness, outage: Some((SystemTime::now(), outage.clone())) });
@@ -184,7 +187,7 @@ impl RedisWorker {
             }
             next = more.try_recv().ok();
         }
-        if anything || self.is_retained() {
+        if anything || self.has_retained(changed.iter()) {
             return self.read_everything(nodes, freshness).await;
         }
         changed.sort_unstable();
@@ -201,25 +204,22 @@ impl RedisWorker {
         Ok(())
     }
 
-    /// Whether the last state is retained although the server was flushed.
-    fn is_retained(&self) -> bool {
-        let snapshot = self.shared.snapshot();
-        snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some(Reason::Emptied))
+    /// Whether one of the keys belongs to a kind whose last state stays although the server lost it.
+    fn has_retained<'k>(&self, mut keys: impl Iterator<Item = &'k String>) -> bool {
+        self.shared.update_state(|state| keys.any(|key| state.is_retained(key)))
     }
 
-    /// Reads everything. A server that had documents and has none was flushed or lost its data: the last state is
-    /// retained and reported as stale until there are documents again.
+    /// Reads everything. A server that had documents of a kind and has none was flushed or lost its data: their last
+    /// state stays in use and is reported as stale until there are documents of that kind again.
     async fn read_everything(&self, nodes: &mut Nodes, freshness: Freshness) -> RedisResult<()> {
         let keys = self.shared.update_state(|state| state.keys().clone());
         let all = read_all(nodes, &keys).await?;
         self.shared.update_state(|state| {
-            if all.is_empty() && state.key_count() > 0 {
-                let outage = Some((SystemTime::now(), emptied_error(&self.address)));
-                state.set_health(StoreHealth { freshness, outage });
-            } else {
-                session::replace_all(state, &all);
-                state.set_health(StoreHealth { freshness, outage: None });
-            }
+            session::replace_all(state, &all);
+            let kinds = state.retained_kinds();
+            let outage =
+                (!kinds.is_empty()).then(|| (SystemTime::now(), emptied_error(&self.address, &kinds)));
+            state.set_health(StoreHealth { freshness, outage });
         });
         Ok(())
     }
@@ -227,11 +227,12 @@ impl RedisWorker {
     async fn handle_write(&self, command: WriteCommand, nodes: &mut Nodes) -> RedisResult<()> {
         match session::write_all(nodes, &command.writes).await {
             Ok(()) => {
-                let held = self.is_retained();
+                let held = self.has_retained(command.writes.iter().map(|write| &write.key));
                 self.shared.update_state(|state| {
-                    if !held {
-                        command.writes.iter().for_each(|write| write.apply_to(state));
-                    }
+                    // A document of a retained kind is read with all others of its kind. A deletion is meant.
+                    let known = |write: &&KeyWrite| write.text.is_none() || !state.is_retained(&write.key);
+                    let known: Vec<&KeyWrite> = command.writes.iter().filter(known).collect();
+                    known.into_iter().for_each(|write| write.apply_to(state));
                 });
                 if held {
                     self.read_everything(nodes, self.shared.snapshot().health.freshness).await?;
@@ -245,7 +246,7 @@ impl RedisWorker {
                 Ok(())
             }
             Err(error) => {
-                let _ = command.done.send(Err(unreachable_error(&self.address, &error)));
+                let _ = command.done.send(Err(outage_error(&self.address, &error)));
                 Err(error)
             }
         }
@@ -267,12 +268,32 @@ fn connection_error(why: &'static str) -> RedisError {
     RedisError::from((redis::ErrorKind::Io, why))
 }
 
-fn unreachable_error(address: &ServerAddress, error: &RedisError) -> Error {
-    Error::new(Code::Store, format!("{} is unavailable: {error}", address.display_name()))
-        .with_reason(Reason::Unreachable)
-        .with_hint(
-            "check `store.url`, the server, and the permissions of its user; the last state stays in use",
+/// The error of a server that cannot be read, with a reason for each cause that an operator handles differently.
+fn outage_error(address: &ServerAddress, error: &RedisError) -> Error {
+    let name = address.display_name();
+    let text = hinagata_http::truncate_for_display(&error.to_string(), MAX_DISPLAYED);
+    let is_unauthenticated = error.kind() == redis::ErrorKind::AuthenticationFailed
+        || matches!(error.code(), Some("WRONGPASS" | "NOAUTH"));
+    let (reason, message, hint) = if is_unauthenticated {
+        (
+            Reason::Password,
+            format!("{name} refuses the user or the password: {text}"),
+            "check the user and the password in `store.url`; the last state stays in use",
         )
+    } else if is_denied(error) {
+        (
+            Reason::Refused,
+            format!("{name} refuses a command: {text}"),
+            "give the user the commands in docs/reference/store.md; the last state stays in use",
+        )
+    } else {
+        (
+            Reason::Unreachable,
+            format!("{name} is unavailable: {text}"),
+            "check `store.url` and the server; the last state stays in use",
+        )
+    };
+    Error::new(Code::Store, message).with_reason(reason).with_hint(hint)
 }
 
 fn refused_error(address: &ServerAddress, error: &RedisError) -> Error {
@@ -281,9 +302,13 @@ fn refused_error(address: &ServerAddress, error: &RedisError) -> Error {
         .with_hint("check the permissions of the user, and whether the server is a replica or out of memory")
 }
 
-/// The error of an outage after a flush.
-fn emptied_error(address: &ServerAddress) -> Error {
-    Error::new(Code::Store, format!("{} is empty; the last state stays in use", address.display_name()))
+/// The error of a server that lost all documents of some kinds.
+fn emptied_error(address: &ServerAddress, kinds: &[StoreKind]) -> Error {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.as_str()).collect();
+    let message =
+        format!("{} lost all {}; their last state stays in use", address.display_name(), names.join(", "));
+    Error::new(Code::Store, message)
         .with_reason(Reason::Emptied)
-        .with_hint("write the documents again; the server is used again as soon as it has one")
+        .with("kinds", names)
+        .with_hint("write them again; a kind is read from the server again as soon as it has a document")
 }

@@ -4,7 +4,7 @@ use std::{fs, process::Command, sync::Arc};
 
 use crate::support::wait_for;
 use hinagata::{
-    Code, Engine, Result,
+    Code, Engine, Reason, Result,
     ports::Store,
     store::{StoreChange, StoreKind},
 };
@@ -113,7 +113,7 @@ fn an_unusable_file_is_reported_and_kept() {
     fs::write(directory.join(STORE_FILE), "this is no database").expect("written");
     let store = EmbeddedStore::open(place.path(), DEFAULT_PREFIX);
     let (_, error) = store.snapshot().health.outage.clone().expect("it is told");
-    assert_eq!(error.code(), Code::Store);
+    assert_eq!((error.code(), error.reason()), (Code::Store, Some(Reason::Unreadable)));
     assert!(write(place.path(), vec![environ("a", 1)]).is_err());
     assert_eq!(fs::read(directory.join(STORE_FILE)).expect("is there"), b"this is no database");
 }
@@ -138,6 +138,16 @@ fn a_corrupt_file_is_reported() {
         fs::write(&file, &changed).expect("written");
         drop(EmbeddedStore::open(place.path(), DEFAULT_PREFIX));
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn only_the_user_may_read_the_file() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().expect("a temporary directory");
+    write(place.path(), vec![environ("secret", 1)]).expect("written");
+    let file = place.path().join(STORE_DIRECTORY).join(STORE_FILE);
+    assert_eq!(fs::metadata(file).expect("is there").permissions().mode() & 0o777, 0o600);
 }
 
 #[cfg(unix)]

@@ -2,5 +2,6 @@
 
 mod documents;
 mod embedded;
+mod log;
 mod redis;
 mod support;

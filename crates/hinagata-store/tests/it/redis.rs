@@ -6,7 +6,7 @@ use crate::support::{LONG, Server, cli, free_port, nowhere, open, options, wait_
 use hinagata::{
     Code, Engine, Reason, Request, Result,
     ports::Store,
-    store::{Freshness, StoreChange, StoreKind},
+    store::{Freshness, StoreChange, StoreKind, StoreSnapshot},
 };
 use hinagata_store::{RedisOptions, RedisStore};
 use serde_json::{Value, json};
@@ -75,16 +75,126 @@ fn renders_continue_during_an_outage_and_after_it() {
     let error = engine.write_store_blocking(environ("a", json!(2))).expect_err("nobody is there");
     assert_eq!(error.code(), Code::Store);
 
-    // It comes back without its data: the last state is kept until there are documents again.
+    // It comes back without its data: the last state of each kind is kept until it has documents again.
     server.run();
     wait_for(&*store, "the emptiness", |snapshot| {
         snapshot.health.outage.as_ref().is_some_and(|(_, error)| error.reason() == Some(Reason::Emptied))
     });
     assert_eq!(text(&engine, "t").expect("the last state serves"), "1");
     server.set("shenma:templates:t", r#"{"prompt": "again {{.a}}"}"#);
-    wait_for(&*store, "the recovery", |snapshot| snapshot.health.is_up());
+    let again = |snapshot: &StoreSnapshot| snapshot.templates["t"].value["prompt"] == "again {{.a}}";
+    wait_for(&*store, "the template", again);
+    assert_eq!(text(&engine, "t").expect("the last environ serves"), "again 1");
     engine.write_store_blocking(environ("a", json!(2))).expect("written");
+    assert!(store.snapshot().health.is_up(), "{:?}", store.snapshot().health);
     assert_eq!(text(&engine, "t").expect("fine"), "again 2");
+}
+
+#[test]
+fn one_document_after_a_flush_replaces_only_its_kind() {
+    let server = Server::start(&[]);
+    server.set("shenma:templates:s", r#"{"prompt": "{{.a}} {{template \"t\" .}}"}"#);
+    server.set("shenma:templates:t", r#"{"prompt": "text"}"#);
+    server.set("shenma:environs:a", "1");
+    server.set("shenma:environs:b", "1");
+    let store = open(&server);
+    let engine = engine(&store);
+    server.cli(&["FLUSHALL"]);
+    wait_for(&*store, "the emptiness", |snapshot| snapshot.health.reason() == Some(Reason::Emptied));
+    engine.write_store_blocking(environ("a", json!(2))).expect("written");
+    assert_eq!(text(&engine, "s").expect("the prompts are still there"), "2 text");
+    let snapshot = store.snapshot();
+    assert_eq!(*snapshot.tree, json!({"a": 2}), "the environs are those of the server");
+    let (_, error) = snapshot.health.outage.clone().expect("the templates are lost");
+    assert_eq!((error.reason(), &error.details()["kinds"]), (Some(Reason::Emptied), &json!(["templates"])));
+    // Changes of other kinds are seen, and a deleted document of a lost kind is not served.
+    server.set("shenma:environs:c", "3");
+    wait_for_environ(&*store, "c", &json!(3));
+    engine.write_store_blocking(vec![StoreChange::delete(StoreKind::Template, "s")]).expect("written");
+    assert_eq!(text(&engine, "s").expect_err("deleted").code(), Code::NotFound);
+    assert_eq!(text(&engine, "t").expect("serves"), "text");
+    server.set("shenma:templates:u", r#"{"prompt": "new"}"#);
+    let snapshot = wait_for(&*store, "the recovery", |snapshot| snapshot.health.is_up());
+    assert_eq!(snapshot.templates.keys().map(|id| &**id).collect::<Vec<_>>(), ["u"]);
+}
+
+#[test]
+fn a_server_that_comes_back_with_one_document_does_not_discard_prompts() {
+    let mut server = Server::start(&[]);
+    server.set("shenma:templates:s", r#"{"prompt": "one"}"#);
+    server.set("shenma:templates:t", r#"{"prompt": "two"}"#);
+    server.set("shenma:environs:a", "1");
+    let store = open(&server);
+    server.kill();
+    wait_for(&*store, "the outage", |snapshot| !snapshot.health.is_up());
+    server.run();
+    server.set("shenma:environs:a", "2");
+    wait_for_environ(&*store, "a", &json!(2));
+    let snapshot = wait_for(&*store, "the emptiness", |snapshot| {
+        snapshot
+            .health
+            .outage
+            .as_ref()
+            .is_some_and(|(_, error)| error.details().get("kinds") == Some(&json!(["templates"])))
+    });
+    assert_eq!(snapshot.templates.len(), 2);
+}
+
+#[test]
+fn an_outage_has_a_reason() {
+    let server = Server::start(&["--requirepass", "secret"]);
+    let reason_at = |url: &str| {
+        let store = RedisStore::open(url, options()).expect("an address");
+        let (_, error) = store.snapshot().health.outage.clone().expect("it cannot be read");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+        error.reason()
+    };
+    let port = server.port;
+    assert_eq!(reason_at(&format!("redis://:hunter2@127.0.0.1:{port}")), Some(Reason::Password));
+    assert_eq!(reason_at(&format!("redis://127.0.0.1:{port}")), Some(Reason::Password));
+    let login = ["-a", "secret", "--no-auth-warning"];
+    let user = ["ACL", "SETUSER", "blind", "on", ">hunter2", "~shenma:*", "+@all", "-scan"];
+    assert_eq!(server.cli(&[&login[..], &user].concat()), "OK");
+    assert_eq!(reason_at(&format!("redis://blind:hunter2@127.0.0.1:{port}")), Some(Reason::Refused));
+    assert_eq!(reason_at(&format!("redis://:hunter2@127.0.0.1:{}", free_port())), Some(Reason::Unreachable));
+    let store =
+        RedisStore::open(&format!("redis://:secret@127.0.0.1:{port}"), options()).expect("an address");
+    assert_eq!(store.snapshot().health.reason(), None);
+}
+
+#[test]
+fn a_user_with_the_documented_commands_reads_writes_and_is_notified() {
+    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/store.md"));
+    let page = page.expect("is there");
+    let line = page.lines().find(|line| line.starts_with("ACL SETUSER")).expect("shows how");
+    let server = Server::start(&[]);
+    assert_eq!(server.cli(&line.split(' ').collect::<Vec<_>>()), "OK", "{line}");
+    let url = format!("redis://hinagata:password@127.0.0.1:{}", server.port);
+    let store = Arc::new(RedisStore::open(&url, options()).expect("an address"));
+    assert_eq!(store.snapshot().health.freshness, Freshness::Tracked, "{:?}", store.snapshot().health);
+    engine(&store).write_store_blocking(environ("a", json!(1))).expect("written");
+    server.set("shenma:environs:a", "2");
+    wait_for_environ(&*store, "a", &json!(2));
+    engine(&store).write_store_blocking(vec![StoreChange::delete(StoreKind::Environ, "a")]).expect("written");
+    assert_eq!(server.cli(&["DBSIZE"]), "0");
+}
+
+#[test]
+fn without_the_command_type_a_key_of_another_type_does_not_hide_the_others() {
+    let server = Server::start(&[]);
+    server.set("shenma:environs:a", "1");
+    server.cli(&["HSET", "shenma:templates:hash", "field", "value"]);
+    server.cli(&["ACL", "SETUSER", "simple", "on", ">secret", "~shenma:*", "&*", "+@all", "-type"]);
+    let url = format!("redis://simple:secret@127.0.0.1:{}", server.port);
+    let store = RedisStore::open(&url, options()).expect("an address");
+    let snapshot = store.snapshot();
+    assert!(snapshot.health.is_up(), "{:?}", snapshot.health);
+    assert_eq!(*snapshot.tree, json!({"a": 1}));
+    let [found] = snapshot.diagnostics.as_slice() else { panic!("{:?}", snapshot.diagnostics) };
+    assert_eq!(found.source, "store:shenma:templates:hash");
+    // A deletion is still a deletion.
+    server.cli(&["DEL", "shenma:environs:a"]);
+    wait_for(&store, "a is gone", |snapshot| snapshot.environs.is_empty());
 }
 
 #[test]
@@ -95,7 +205,7 @@ fn a_flushed_server_keeps_the_last_state_and_is_reported() {
     server.cli(&["FLUSHALL"]);
     let snapshot = wait_for(&*store, "the emptiness", |snapshot| !snapshot.health.is_up());
     assert_eq!(*snapshot.environs["a"].value, json!(1));
-    // After the next write, the server is used again, without the lost documents.
+    // After the next write, this kind is read from the server again, without the lost documents.
     server.set("shenma:environs:b", "2");
     let snapshot = wait_for(&*store, "the new state", |snapshot| snapshot.health.is_up());
     assert_eq!(*snapshot.tree, json!({"b": 2}));
