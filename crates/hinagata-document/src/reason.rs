@@ -58,7 +58,7 @@ reasons! {
     Died = "died": "A Python process exited before it answered.",
     Down = "down": "A server is not running.",
     Duplicate = "duplicate": "An entry occurs twice.",
-    Emptied = "emptied": "Redis lost all documents at once.",
+    Emptied = "emptied": "Redis lost all documents of a kind at once.",
     Encoding = "encoding": "A file is not UTF-8.",
     Engines = "engines": "A document of the store needs another engine.",
     Excluded = "excluded": "A pattern excludes a file.",
@@ -101,6 +101,7 @@ reasons! {
     Outside = "outside": "A path leads out of its directory.",
     PackId = "pack_id": "A pack has an invalid or different name.",
     Partial = "partial": "Several shared templates have one name.",
+    Password = "password": "The store refuses the user or the password.",
     Pattern = "pattern": "A pattern is invalid.",
     Pending = "pending": "A pack is not approved yet.",
     Permission = "permission": "The permissions of a file refuse access.",
@@ -171,10 +172,12 @@ impl Reason {
         Self::ALL.iter().copied().find(|reason| reason.as_str() == name)
     }
 
-    /// The HTTP status where it differs from that of `code`: a definition that does not parse is the caller's mistake.
+    /// The HTTP status where it differs from that of `code`: a definition that does not parse is the caller's mistake,
+    /// and a model that is refused for the moment may be called later.
     pub(crate) const fn http_status(self, code: Code) -> Option<u16> {
         match (code, self) {
             (Code::Definition, Self::Syntax) => Some(400),
+            (Code::Model, Self::Busy | Self::Down) => Some(503),
             _ => None,
         }
     }

@@ -91,7 +91,6 @@ pub struct OpenWorkspace {
     store: OnceLock<OpenStore>,
     #[cfg(feature = "llm")]
     llm: OnceLock<Llm>,
-    #[cfg(feature = "llm")]
     environment: Environment,
 }
 
@@ -124,9 +123,23 @@ impl OpenWorkspace {
             store: OnceLock::new(),
             #[cfg(feature = "llm")]
             llm: OnceLock::new(),
-            #[cfg(feature = "llm")]
             environment,
         })
+    }
+
+    /// Opens the workspace again, as it was opened: the same root, flags and environment, with files as they are now. The
+    /// result has its own store and models, which are opened on first use.
+    ///
+    /// # Errors
+    /// As [`OpenWorkspace::open`].
+    pub fn reopen(&self) -> Result<Self> {
+        let options = OpenOptions {
+            root: Some(self.root.path.clone()),
+            settings: self.sources.flags.clone(),
+            process: self.process,
+            environment: self.environment.clone(),
+        };
+        Self::open(&options, &self.root.path)
     }
 
     /// Uses `store` instead of the store that the settings name.

@@ -5,6 +5,7 @@
 
 use std::{fmt, sync::Arc};
 
+use arc_swap::ArcSwap;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use hinagata::{Digest, Error, Reach, Reason, Result};
 use serde_json::{Map, Value};
@@ -65,11 +66,18 @@ pub struct Key {
     reach: Option<Arc<Reach>>,
     /// Requests per second, where the key has a limit of its own.
     pub(crate) rate: Option<u32>,
+    /// The key as the settings describe it.
+    source: Map<String, Value>,
 }
 
 impl Key {
     fn has_scope(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
+    }
+
+    /// Whether the settings describe both keys in the same words.
+    fn is_same(&self, other: &Self) -> bool {
+        self.source == other.source
     }
 }
 
@@ -80,19 +88,26 @@ pub(crate) enum Caller {
     Anonymous,
     /// A caller with the daemon's token: the user who started it.
     Owner,
-    /// A caller with a key; its index in the settings.
-    Key(usize),
+    /// A caller with a key, as it was when the caller presented it.
+    Key(Arc<Key>),
+}
+
+impl Caller {
+    fn key(&self) -> Option<&Key> {
+        match self {
+            Self::Key(key) => Some(key),
+            Self::Anonymous | Self::Owner => None,
+        }
+    }
 }
 
 /// The names of [`Caller::Anonymous`] and [`Caller::Owner`] in the audit log.
 const WITHOUT_KEY: [&str; 2] = ["-", "token"];
 
-/// All keys, and the token.
+/// All keys, and the token. The keys can change while the daemon runs; the token cannot.
 pub(crate) struct Access {
-    keys: Vec<Key>,
+    keys: ArcSwap<Vec<Arc<Key>>>,
     token: Digest,
-    /// Whether reading and rendering require no key.
-    open: bool,
     /// The names of callers without a key in the audit log.
     names: [Arc<str>; 2],
 }
@@ -100,14 +115,28 @@ pub(crate) struct Access {
 impl Access {
     /// Accepts `keys` and `token`. Without keys, reading and rendering are open.
     pub(crate) fn new(keys: Vec<Key>, token: &str) -> Self {
-        let open = keys.is_empty();
         let names = WITHOUT_KEY.map(Arc::from);
-        Self { keys, token: Digest::sha256(token.as_bytes()), open, names }
+        let keys = ArcSwap::from_pointee(keys.into_iter().map(Arc::new).collect());
+        Self { keys, token: Digest::sha256(token.as_bytes()), names }
+    }
+
+    /// Accepts other keys from now on. Requests that were admitted go on.
+    pub(crate) fn set_keys(&self, keys: Vec<Key>) {
+        self.keys.store(Arc::new(keys.into_iter().map(Arc::new).collect()));
     }
 
     /// Whether the settings have keys.
     pub(crate) fn has_keys(&self) -> bool {
-        !self.keys.is_empty()
+        !self.keys.load().is_empty()
+    }
+
+    /// Whether the caller would still be admitted: its key exists and is the same.
+    pub(crate) fn is_current(&self, caller: &Caller) -> bool {
+        match caller {
+            Caller::Owner => true,
+            Caller::Anonymous => !self.has_keys(),
+            Caller::Key(key) => self.keys.load().iter().any(|known| known.is_same(key)),
+        }
     }
 
     /// The caller that presents `secret`; `None` for an unknown secret.
@@ -117,10 +146,10 @@ impl Access {
         let same = |known: &Digest| hash.as_bytes().ct_eq(known.as_bytes());
         // Compare with all keys, so that the time says nothing about the match.
         let mut found = None;
-        for (index, key) in self.keys.iter().enumerate() {
+        for key in self.keys.load().iter() {
             let is_it: Choice = same(&key.hash);
             if bool::from(is_it) {
-                found = Some(Caller::Key(index));
+                found = Some(Caller::Key(Arc::clone(key)));
             }
         }
         if bool::from(same(&self.token)) {
@@ -133,8 +162,8 @@ impl Access {
     pub(crate) fn has_scope(&self, caller: &Caller, scope: Scope) -> bool {
         match caller {
             Caller::Owner => true,
-            Caller::Anonymous => self.open && scope.is_open(),
-            Caller::Key(index) => self.keys.get(*index).is_some_and(|key| key.has_scope(scope)),
+            Caller::Anonymous => !self.has_keys() && scope.is_open(),
+            Caller::Key(key) => key.has_scope(scope),
         }
     }
 
@@ -148,21 +177,14 @@ impl Access {
         self.reach(caller).is_none()
     }
 
-    fn key(&self, caller: &Caller) -> Option<&Key> {
-        match caller {
-            Caller::Key(index) => self.keys.get(*index),
-            Caller::Anonymous | Caller::Owner => None,
-        }
-    }
-
     /// What the caller is restricted to; `None` for everything.
-    pub(crate) fn reach(&self, caller: &Caller) -> Option<&Arc<Reach>> {
-        self.key(caller)?.reach.as_ref()
+    pub(crate) fn reach<'c>(&self, caller: &'c Caller) -> Option<&'c Arc<Reach>> {
+        caller.key()?.reach.as_ref()
     }
 
     /// The rate limit of the caller's key.
     pub(crate) fn rate(&self, caller: &Caller) -> Option<u32> {
-        self.key(caller)?.rate
+        caller.key()?.rate
     }
 
     /// The name of the caller in the audit log.
@@ -171,7 +193,7 @@ impl Access {
         let key = match caller {
             Caller::Anonymous => None,
             Caller::Owner => Some(owner),
-            Caller::Key(_) => self.key(caller).map(|key| &key.name),
+            Caller::Key(key) => Some(&key.name),
         };
         Arc::clone(key.unwrap_or(anonymous))
     }
@@ -237,6 +259,7 @@ fn read_key(index: usize, key: &Value) -> Result<Key> {
         scopes: read_scopes(index, fields.get("scopes"))?,
         reach: new_reach(read_patterns(index, fields, "prompts")?, read_patterns(index, fields, "environs")?),
         rate,
+        source: fields.clone(),
     })
 }
 
@@ -338,6 +361,23 @@ mod tests {
         let anonymous = access.identify_caller(None).expect("is anonymous");
         assert!(!access.has_scope(&anonymous, Scope::Read), "with keys, nothing is open");
         assert_eq!((&*access.caller_name(&a), &*access.caller_name(&anonymous)), ("a", "-"));
+    }
+
+    #[test]
+    fn other_keys_count_for_new_requests_only() {
+        let key = |name: &str, scope: &str| json!({"name": name, "hash": hash(name), "scopes": [scope]});
+        let access = access(&json!([key("a", "read"), key("b", "read")]));
+        let (a, b) = (access.identify_caller(Some("a")), access.identify_caller(Some("b")));
+        let (a, b) = (a.expect("is known"), b.expect("is known"));
+        let keys = json!([key("new", "admin"), key("b", "read")]);
+        access.set_keys(read_keys(Some(&keys)).expect("keys are well written"));
+        assert!(access.identify_caller(Some("a")).is_none());
+        assert!(!access.is_current(&a) && access.is_current(&b));
+        assert_eq!(&*access.caller_name(&a), "a", "not the key that has its place now");
+        assert!(access.has_scope(&a, Scope::Read) && !access.has_scope(&a, Scope::Admin));
+        access.set_keys(Vec::new());
+        let anonymous = access.identify_caller(None).expect("is anonymous");
+        assert!(access.has_scope(&anonymous, Scope::Read) && access.is_current(&anonymous));
     }
 
     #[test]

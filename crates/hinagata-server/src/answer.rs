@@ -54,10 +54,19 @@ fn empty_response(status: StatusCode) -> Response {
     response
 }
 
+/// The ETag of a response with `value` as JSON.
+pub(crate) fn json_etag(value: &impl Serialize) -> Result<String, Problem> {
+    Ok(etag_of(&to_json_bytes(value)?))
+}
+
+fn etag_of(text: &[u8]) -> String {
+    format!("\"{}\"", &Digest::sha256(text).to_string()[..32])
+}
+
 /// A response with `value` as JSON and an ETag, or 304 where the caller has this version.
 pub(crate) fn json_with_etag(parts: &Parts, value: &impl Serialize) -> Answer {
     let text = to_json_bytes(value)?;
-    let tag = format!("\"{}\"", &Digest::sha256(&text).to_string()[..32]);
+    let tag = etag_of(&text);
     let mut response = if has_etag(parts, &tag) {
         empty_response(StatusCode::NOT_MODIFIED)
     } else {

@@ -1,16 +1,17 @@
 //! The audit log: who rendered, chatted, approved or changed what. JSON lines, without values of variables.
 //!
-//! A thread of its own writes the log in batches, so no request waits for the disk or wakes the thread for one line. If
-//! the disk is too slow, lines are dropped and counted in the metrics, because memory is bounded.
+//! A thread of its own writes the log in batches, so no request waits for the disk or wakes the thread for one line.
+//! While the disk refuses lines, the thread tries again and the queue collects what follows. Memory is bounded: lines
+//! that do not fit are counted in the metrics and in the log itself.
 
 use std::{
-    fs::{File, OpenOptions},
-    io::{self, Write as _},
-    net::IpAddr,
-    path::{Path, PathBuf},
+    io,
+    net::{IpAddr, SocketAddr},
+    path::Path,
     sync::{
         Arc,
-        mpsc::{Receiver, Sender, SyncSender, TrySendError, channel, sync_channel},
+        atomic::{AtomicU64, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel},
     },
     thread::JoinHandle,
     time::{Duration, SystemTime},
@@ -19,7 +20,9 @@ use std::{
 use hinagata::{Code, Error, Result, format_utc};
 use serde_json::{Map, Value, json};
 
-use crate::route::PathParams;
+use crate::{audit_file::AuditFile, route::PathParams};
+
+pub(crate) use crate::audit_file::Rotation;
 
 /// Lines that may wait to be written.
 const QUEUE_CAPACITY: usize = 65_536;
@@ -28,27 +31,31 @@ const QUEUE_CAPACITY: usize = 65_536;
 /// everything else about the line.
 const BATCH_TIME: Duration = Duration::from_millis(50);
 
-/// The size at which the file is rotated. One older file is kept.
-const MAX_FILE_SIZE: u64 = 64 << 20;
+/// How long the thread waits before it tries again to write lines that the disk refused.
+const RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// One line. The writing thread formats it.
 pub(crate) struct AuditEntry {
     pub(crate) at: SystemTime,
+    /// The id of the request.
+    pub(crate) request: Option<Arc<str>>,
     pub(crate) who: Arc<str>,
     pub(crate) from: IpAddr,
     pub(crate) method: &'static str,
     pub(crate) route: &'static str,
     /// The parameters of the path, such as the prompt.
     pub(crate) names: PathParams,
+    /// The model that the prompt was sent to.
+    pub(crate) model: Option<Arc<str>>,
     pub(crate) status: u16,
     pub(crate) micros: u64,
 }
 
 impl AuditEntry {
-    fn write(&self, text: &mut Vec<u8>) {
+    fn to_json(&self) -> Value {
         let names: Map<String, Value> =
             self.names.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
-        let line = json!({
+        let mut line = json!({
             "time": format_utc(self.at),
             "who": &*self.who,
             "from": self.from.to_string(),
@@ -57,8 +64,12 @@ impl AuditEntry {
             "status": self.status,
             "microseconds": self.micros,
         });
-        text.extend_from_slice(line.to_string().as_bytes());
-        text.push(b'\n');
+        for (name, value) in [("request", &self.request), ("model", &self.model)] {
+            if let Some(value) = value {
+                line[name] = Value::from(&**value);
+            }
+        }
+        line
     }
 }
 
@@ -68,16 +79,32 @@ pub(crate) struct Audit {
     /// Dropped to stop the thread from collecting more lines.
     alive: Option<Sender<()>>,
     writer: Option<JoinHandle<()>>,
+    lost: Arc<LostLines>,
+}
+
+/// Counts lines that could not be written.
+#[derive(Debug, Default)]
+struct LostLines {
+    /// Those that the log does not mention yet.
+    unreported: AtomicU64,
+}
+
+impl LostLines {
+    fn add(&self, count: u64) {
+        metrics::counter!("hinagata_audit_lost_total").increment(count);
+        self.unreported.fetch_add(count, Ordering::Relaxed);
+    }
 }
 
 impl Audit {
     /// A log that writes nothing.
     pub(crate) fn without_file() -> Self {
-        Self { lines: None, alive: None, writer: None }
+        Self { lines: None, alive: None, writer: None, lost: Arc::default() }
     }
 
-    /// A log that appends to the file at `path`.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    /// A log of the daemon at `daemon` that appends to the file at `path`, or to a numbered one beside it while another
+    /// daemon writes to that.
+    pub(crate) fn open(path: &Path, rotation: Rotation, daemon: SocketAddr) -> Result<Self> {
         let audit_error = |error: io::Error| {
             Error::new(Code::System, format!("cannot write the audit log {}: {error}", path.display()))
                 .with_hint("change the setting `server.audit`; `off` disables the log")
@@ -85,12 +112,14 @@ impl Audit {
         if let Some(directory) = path.parent() {
             std::fs::create_dir_all(directory).map_err(audit_error)?;
         }
-        let file = LogFile::open(path.to_owned()).map_err(audit_error)?;
+        let file = AuditFile::open(path, rotation).map_err(audit_error)?;
         let (lines, queue) = sync_channel(QUEUE_CAPACITY);
         let (alive, ended) = channel();
-        let writer = std::thread::Builder::new().name("hinagata-audit".to_owned());
-        let writer = writer.spawn(move || write_entries(file, &queue, &ended)).map_err(audit_error)?;
-        Ok(Self { lines: Some(lines), alive: Some(alive), writer: Some(writer) })
+        let lost = Arc::<LostLines>::default();
+        let work = Writer { file, queue, ended, lost: Arc::clone(&lost), daemon: daemon.to_string() };
+        let thread = std::thread::Builder::new().name("hinagata-audit".to_owned());
+        let writer = thread.spawn(move || work.write_entries()).map_err(audit_error)?;
+        Ok(Self { lines: Some(lines), alive: Some(alive), writer: Some(writer), lost })
     }
 
     pub(crate) fn is_enabled(&self) -> bool {
@@ -101,7 +130,7 @@ impl Audit {
     pub(crate) fn add_entry(&self, entry: AuditEntry) {
         let Some(lines) = &self.lines else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(entry) {
-            metrics::counter!("hinagata_audit_lost_total").increment(1);
+            self.lost.add(1);
         }
     }
 }
@@ -115,51 +144,66 @@ impl Drop for Audit {
     }
 }
 
-/// Writes the queued lines, batch by batch.
-fn write_entries(mut file: LogFile, lines: &Receiver<AuditEntry>, ended: &Receiver<()>) {
-    let mut buffer = Vec::new();
-    while let Ok(first) = lines.recv() {
-        // No message is ever sent: the wait ends when the log is dropped or the batch time is over.
-        let _ = ended.recv_timeout(BATCH_TIME);
-        let mut gathered = std::iter::once(first).chain(lines.try_iter()).peekable();
-        while gathered.peek().is_some() {
-            buffer.clear();
-            for line in gathered.by_ref().take(1_000) {
-                line.write(&mut buffer);
-            }
-            if let Err(error) = file.write(&buffer) {
-                metrics::counter!("hinagata_audit_lost_total").increment(1);
-                tracing::error!(%error, "cannot write the audit log");
+/// The thread that writes.
+struct Writer {
+    file: AuditFile,
+    queue: Receiver<AuditEntry>,
+    /// Disconnected when the log is dropped; no message is ever sent.
+    ended: Receiver<()>,
+    lost: Arc<LostLines>,
+    daemon: String,
+}
+
+impl Writer {
+    /// Writes the queued lines, batch by batch, until the log is dropped.
+    fn write_entries(mut self) {
+        while let Ok(first) = self.queue.recv() {
+            let _ = self.ended.recv_timeout(BATCH_TIME);
+            let mut next = Some(first);
+            while let Some(first) = next.take() {
+                let lost = self.lost.unreported.swap(0, Ordering::Relaxed);
+                let batch: Vec<AuditEntry> =
+                    std::iter::once(first).chain(self.queue.try_iter().take(999)).collect();
+                let mut text = batch.iter().map(|entry| self.line(entry.to_json())).collect::<String>();
+                if lost > 0 {
+                    let time = format_utc(SystemTime::now());
+                    text.push_str(&self.line(json!({"time": time, "did": "lost lines", "lost": lost})));
+                }
+                if !self.write_text(text) {
+                    // Nobody will read the queue again.
+                    self.lost.add(u64::try_from(self.queue.try_iter().count()).unwrap_or(u64::MAX));
+                    return;
+                }
+                next = self.queue.try_recv().ok();
             }
         }
     }
-}
 
-struct LogFile {
-    path: PathBuf,
-    file: File,
-    size: u64,
-}
-
-impl LogFile {
-    fn open(path: PathBuf) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.append(true).create(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.open(&path)?;
-        let size = file.metadata()?.len();
-        Ok(Self { path, file, size })
+    fn line(&self, mut line: Value) -> String {
+        line["daemon"] = Value::from(self.daemon.as_str());
+        format!("{line}\n")
     }
 
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.size > MAX_FILE_SIZE {
-            std::fs::rename(&self.path, self.path.with_extension("old.jsonl"))?;
-            *self = Self::open(self.path.clone())?;
+    /// Writes complete lines, and tries again until the disk takes them. Returns false if the log was dropped before.
+    fn write_text(&mut self, text: String) -> bool {
+        let Err(error) = self.file.append(text.into_bytes()) else { return true };
+        tracing::error!(%error, "cannot write the audit log; trying again");
+        loop {
+            let has_ended = self.ended.recv_timeout(RETRY_TIME) == Err(RecvTimeoutError::Disconnected);
+            match self.file.write_remaining() {
+                Ok(()) => {
+                    tracing::info!("the audit log is written again");
+                    return true;
+                }
+                Err(error) if has_ended => {
+                    let lines = self.file.remaining_lines();
+                    tracing::error!(%error, lines, "lines of the audit log are lost");
+                    self.lost.add(lines);
+                    return false;
+                }
+                Err(_) => {}
+            }
         }
-        self.file.write_all(bytes)?;
-        self.size += bytes.len() as u64;
-        Ok(())
     }
 }
 
@@ -167,28 +211,84 @@ impl LogFile {
 mod tests {
     use super::*;
 
+    const ROTATION: Rotation = Rotation { size: 1 << 20, files: 2 };
+
+    fn open_log(path: &Path) -> Audit {
+        Audit::open(path, ROTATION, SocketAddr::from(([127, 0, 0, 1], 8_700))).expect("opens")
+    }
+
+    fn entry(id: &str) -> AuditEntry {
+        AuditEntry {
+            at: SystemTime::now(),
+            request: Some("r-1".into()),
+            who: "me".into(),
+            from: IpAddr::from([127, 0, 0, 1]),
+            method: "POST",
+            route: "/api/render/prompts/{id}",
+            names: vec![("id", id.to_owned())],
+            model: None,
+            status: 200,
+            micros: 5,
+        }
+    }
+
+    fn read_lines(path: &Path) -> Vec<Value> {
+        let text = std::fs::read_to_string(path).expect("is there");
+        text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect()
+    }
+
     #[test]
     fn all_lines_are_written_when_the_log_is_dropped() {
         let directory = tempfile::tempdir().expect("directory");
         let path = directory.path().join("deep/audit.jsonl");
-        let audit = Audit::open(&path).expect("opens");
+        let audit = open_log(&path);
         for number in 0..3 {
-            audit.add_entry(AuditEntry {
-                at: SystemTime::now(),
-                who: "me".into(),
-                from: IpAddr::from([127, 0, 0, 1]),
-                method: "POST",
-                route: "/api/render/prompts/{id}",
-                names: vec![("id", format!("p{number}\n"))],
-                status: 200,
-                micros: 5,
-            });
+            audit.add_entry(entry(&format!("p{number}\n")));
         }
         drop(audit);
-        let text = std::fs::read_to_string(&path).expect("is there");
-        let lines: Vec<Value> =
-            text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
+        let lines = read_lines(&path);
         assert_eq!(lines.len(), 3, "a name cannot forge a line");
         assert_eq!((&lines[1]["names"]["id"], &lines[1]["who"]), (&json!("p1\n"), &json!("me")));
+        assert_eq!((&lines[1]["request"], &lines[1]["daemon"]), (&json!("r-1"), &json!("127.0.0.1:8700")));
+    }
+
+    #[test]
+    fn daemons_of_one_user_write_to_files_of_their_own() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("audit.jsonl");
+        let (one, other) = (open_log(&path), open_log(&path));
+        one.add_entry(entry("one"));
+        other.add_entry(entry("other"));
+        drop((one, other));
+        assert_eq!(read_lines(&path)[0]["names"]["id"], "one");
+        assert_eq!(read_lines(&directory.path().join("audit-2.jsonl"))[0]["names"]["id"], "other");
+        let next = open_log(&path);
+        next.add_entry(entry("next"));
+        drop(next);
+        assert_eq!(read_lines(&path).len(), 2, "the first file is free again");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn every_line_that_a_full_disk_refuses_is_counted() {
+        let audit = open_log(Path::new("/dev/full"));
+        let lost = Arc::clone(&audit.lost);
+        for number in 0..5 {
+            audit.add_entry(entry(&number.to_string()));
+        }
+        drop(audit);
+        assert_eq!(lost.unreported.load(Ordering::Relaxed), 5);
+    }
+
+    #[test]
+    fn the_log_mentions_lost_lines() {
+        let directory = tempfile::tempdir().expect("directory");
+        let path = directory.path().join("audit.jsonl");
+        let audit = open_log(&path);
+        audit.lost.add(7);
+        audit.add_entry(entry("later"));
+        drop(audit);
+        let lines = read_lines(&path);
+        assert_eq!((lines.len(), &lines[1]["lost"]), (2, &json!(7)));
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_util::StreamExt as _;
-use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt as _, combinators::BoxBody};
 use hyper::body::{Frame, SizeHint};
 
 /// A response.
@@ -29,6 +29,20 @@ impl Body {
 
     pub(crate) fn from_stream(pieces: impl futures_util::Stream<Item = Bytes> + Send + 'static) -> Self {
         Self::Stream(Box::pin(pieces))
+    }
+
+    /// The same body, which keeps `guard` until the end of a stream.
+    pub(crate) fn with_guard(self, guard: impl Send + Sync + 'static) -> Self {
+        match self {
+            Self::Full(_) => self,
+            Self::Stream(pieces) => Self::from_stream(pieces.inspect(move |_| {
+                let _kept = &guard;
+            })),
+            Self::Boxed(body) => Self::Boxed(BoxBody::new(body.map_frame(move |frame| {
+                let _kept = &guard;
+                frame
+            }))),
+        }
     }
 }
 

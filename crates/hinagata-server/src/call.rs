@@ -3,7 +3,7 @@
 use std::{net::IpAddr, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
-use hinagata::Engine;
+use hinagata::{Engine, RenderJob, Rendered};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{StatusCode, body::Incoming, header, http::request::Parts};
 use serde_json::{Map, Value};
@@ -11,8 +11,11 @@ use serde_json::{Map, Value};
 use crate::{
     access::{Caller, Scope},
     body::Response,
+    bulkhead::RequestSlot,
     problem::Problem,
     query,
+    record::CallNotes,
+    renders::RenderFailure,
     route::PathParams,
     state::App,
 };
@@ -32,8 +35,11 @@ pub(crate) struct Call {
     pub(crate) caller: Caller,
     pub(crate) parts: Parts,
     pub(crate) params: PathParams,
-    /// The address of the caller.
+    /// The address that the connection comes from.
     pub(crate) peer: IpAddr,
+    pub(crate) notes: Arc<CallNotes>,
+    /// The room that the request takes; the gate sets it.
+    pub(crate) slot: Arc<RequestSlot>,
     /// The body, until it is read.
     body: Option<Incoming>,
 }
@@ -45,8 +51,10 @@ impl Call {
         params: PathParams,
         (parts, body): (Parts, Incoming),
         peer: IpAddr,
+        notes: Arc<CallNotes>,
     ) -> Self {
-        Self { app, caller: Caller::Anonymous, parts, params, peer, body: Some(body) }
+        let (slot, body) = (Arc::new(RequestSlot::Free), Some(body));
+        Self { app, caller: Caller::Anonymous, parts, params, peer, notes, slot, body }
     }
 
     /// The path parameter `name`.
@@ -80,11 +88,14 @@ impl Call {
         Some(if kind.eq_ignore_ascii_case("bearer") { secret.trim() } else { value })
     }
 
-    /// Refuses callers on other machines while the settings have no keys.
+    /// Refuses callers on other machines while the settings have no keys. A proxy on this machine that the settings
+    /// trust does not make its clients local.
     pub(crate) fn check_remote_access(&self, scope: Scope) -> Result<(), Problem> {
         let app = &self.app;
-        let is_open = app.settings.open && scope.is_open();
-        if app.access.has_keys() || self.peer.to_canonical().is_loopback() || is_open {
+        let is_open = app.current_settings.load().open && scope.is_open();
+        let is_local =
+            [self.peer, self.notes.client].iter().all(|address| address.to_canonical().is_loopback());
+        if app.access.has_keys() || is_local || is_open {
             return Ok(());
         }
         Err(Problem::new(StatusCode::FORBIDDEN, "key", "without keys, the daemon serves only this machine")
@@ -116,9 +127,34 @@ impl Call {
         ))
     }
 
+    /// Renders, in the room of this request.
+    ///
+    /// # Errors
+    /// As [`App::render_job`].
+    pub(crate) fn render_job(
+        &self,
+        job: RenderJob,
+    ) -> impl Future<Output = Result<Rendered, RenderFailure>> + use<> {
+        let (app, slot) = (Arc::clone(&self.app), Arc::clone(&self.slot));
+        async move { app.render_job(job, slot).await }
+    }
+
+    /// Renders with a trace, in the room of this request.
+    ///
+    /// # Errors
+    /// As [`App::render_job`].
+    pub(crate) fn explain_job(
+        &self,
+        job: RenderJob,
+    ) -> impl Future<Output = Result<Rendered, RenderFailure>> + use<> {
+        let (app, slot) = (Arc::clone(&self.app), Arc::clone(&self.slot));
+        async move { app.explain_job(job, slot).await }
+    }
+
     /// The original request, for another service.
     pub(crate) fn into_request(mut self) -> Option<hyper::Request<Incoming>> {
         let body = self.body.take()?;
+        self.notes.set_body_read();
         Some(hyper::Request::from_parts(self.parts, body))
     }
 
@@ -127,7 +163,10 @@ impl Call {
         let limit = self.app.settings.max_body;
         let Some(body) = self.body.take() else { return Ok(Bytes::new()) };
         match Limited::new(body, limit).collect().await {
-            Ok(body) => Ok(body.to_bytes()),
+            Ok(body) => {
+                self.notes.set_body_read();
+                Ok(body.to_bytes())
+            }
             Err(error) if error.is::<LengthLimitError>() => Err(Problem::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "too_large",

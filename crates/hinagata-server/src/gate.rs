@@ -1,11 +1,7 @@
 //! The gate that every request passes: origin, key, scope, rate, overload; then the handler; then the error format,
 //! metrics and the audit log.
 
-use std::{
-    net::IpAddr,
-    sync::Arc,
-    time::{Duration, Instant, SystemTime},
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use hyper::{
     HeaderMap, StatusCode,
@@ -18,11 +14,12 @@ use tracing::Instrument as _;
 use crate::{
     access::{Caller, Scope},
     answer,
-    audit::AuditEntry,
     body::Response,
+    bulkhead::RequestSlot,
     call::{Answer, Call, Handler},
     metrics::Metrics,
     problem::Problem,
+    record::{CallNotes, CallRecord},
     route::{ErrorFormat, PathParams, RouteSpec, TimeLimit},
     spans,
     state::App,
@@ -48,75 +45,54 @@ pub(crate) async fn handle_request(
     params: PathParams,
     (parts, body): (Parts, Incoming),
     peer: IpAddr,
+    notes: Arc<CallNotes>,
 ) -> Response {
     let route = matched.spec;
-    let started = Instant::now();
+    let record = CallRecord::new(&app, matched, &params, &notes);
     let accepts_problem = accepts_problem(&parts.headers);
     let origin = app.origins.allowed_origin(&parts.headers).cloned();
     let span = spans::request_span(route, &parts.headers, app.link_span.as_ref());
-    let call = Call::new(Arc::clone(&app), params, (parts, body), peer);
-    let (answer, subject) = if span.is_disabled() {
+    let call = Call::new(Arc::clone(&app), params, (parts, body), peer, notes);
+    let answer = if span.is_disabled() {
         admit_call(call, matched).await
     } else {
         admit_call(call, matched).instrument(span.clone()).await
     };
-    let mut response = match answer {
-        Ok(response) => response,
-        Err(problem) if route.error_format.is_legacy(accepts_problem) => problem.legacy_response(),
-        Err(problem) => problem.into_response(),
+    let is_legacy = route.error_format.is_legacy(accepts_problem);
+    let (mut response, problem) = match answer {
+        Ok(response) => (response, None),
+        Err(problem) => (problem.to_response(is_legacy), Some(problem)),
     };
     set_common_headers(&app, &mut response, origin);
-    let (status, time) = (response.status().as_u16(), started.elapsed());
+    let status = response.status().as_u16();
     spans::record_status(&span, status);
-    app.metrics.record_answer(matched.number, status, time);
-    if status >= 500 {
-        tracing::warn!(method = route.method, route = route.path, status, ?time, "answered");
-    } else {
-        tracing::debug!(method = route.method, route = route.path, status, ?time, "answered");
-    }
-    if let Some((who, names)) = subject {
-        let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
-        let (at, from) = (SystemTime::now(), peer);
-        app.audit.add_entry(AuditEntry {
-            at,
-            who,
-            from,
-            method: route.method,
-            route: route.path,
-            names,
-            status,
-            micros,
-        });
-    }
+    record.finish(status, problem.as_ref());
     response
 }
 
-/// What the audit log records about a request: the caller and the path parameters.
-type AuditSubject = Option<(Arc<str>, PathParams)>;
-
 /// Runs the handler if the caller has access.
-async fn admit_call(
-    mut call: Call,
-    MatchedRoute { spec: route, handler, .. }: MatchedRoute,
-) -> (Answer, AuditSubject) {
+async fn admit_call(mut call: Call, MatchedRoute { spec: route, handler, .. }: MatchedRoute) -> Answer {
     let app = Arc::clone(&call.app);
     let checked = check_access(&mut call, route);
-    let subject = audit_subject(&call, route);
+    // Reads are not recorded.
+    if app.audit.is_enabled() && !matches!(route.scope, None | Some(Scope::Read)) {
+        call.notes.set_audited(app.access.caller_name(&call.caller));
+    }
     if let Err(problem) = checked {
         Metrics::record_refusal(problem.code());
-        return (Err(problem), subject);
+        return Err(problem);
     }
-    // Streams and health checks do not occupy a slot.
-    let _permit = match route.time_limit {
-        TimeLimit::Unlimited => None,
-        _ => match app.request_slots.try_acquire() {
-            Ok(permit) => Some(permit),
-            Err(_) => {
-                Metrics::record_refusal("overload");
-                return (Err(overload_problem()), subject);
-            }
-        },
+    // Streams and health checks take no room.
+    let slot = match route.time_limit {
+        TimeLimit::Unlimited => Ok(RequestSlot::Free),
+        _ if route.scope == Some(Scope::Chat) => app.bulkheads.enter_as_chat(),
+        _ => app.bulkheads.enter_as_request(),
     };
+    let slot = Arc::new(slot.map_err(|full| {
+        Metrics::record_refusal("overload");
+        Problem::from(full)
+    })?);
+    call.slot = Arc::clone(&slot);
     let work = handler(call);
     let answer = match route.time_limit {
         TimeLimit::Configured => match tokio::time::timeout(app.settings.request_timeout + GRACE, work).await
@@ -131,25 +107,11 @@ async fn admit_call(
         },
         TimeLimit::ByHandler | TimeLimit::Unlimited => work.await,
     };
-    (answer, subject)
-}
-
-fn overload_problem() -> Problem {
-    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "overload", "too many requests at once")
-        .with_hint("retry later; the setting `server.max_requests` limits concurrent requests")
-        .with_retry_after(1)
-}
-
-/// Reads are not recorded.
-fn audit_subject(call: &Call, route: &RouteSpec) -> AuditSubject {
-    if !call.app.audit.is_enabled() || matches!(route.scope, None | Some(Scope::Read)) {
-        return None;
+    match *slot {
+        // A model that streams its answer is waited for until the end.
+        RequestSlot::Chat { .. } => answer.map(|response| response.map(|body| body.with_guard(slot))),
+        _ => answer,
     }
-    let names = call.params.iter().map(|(name, value)| {
-        let end = value.floor_char_boundary(256);
-        (*name, value[..end].to_owned())
-    });
-    Some((call.app.access.caller_name(&call.caller), names.collect()))
 }
 
 /// Checks origin, key, scope and rate, and identifies the caller.
@@ -178,7 +140,7 @@ fn check_access(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
         }
         .with_member("scope", scope.as_str()));
     }
-    app.check_rate(&call.caller, call.peer).map_err(|seconds| {
+    app.check_rate(&call.caller, call.notes.client).map_err(|seconds| {
         Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate", "rate limit exceeded").with_retry_after(seconds)
     })
 }
@@ -195,7 +157,7 @@ fn set_common_headers(app: &App, response: &mut Response, origin: Option<HeaderV
     if let Some(origin) = origin {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::VARY, HeaderValue::from_static("origin"));
-        let exposed = HeaderValue::from_static("etag, link, mcp-session-id");
+        let exposed = HeaderValue::from_static("etag, link, mcp-session-id, x-request-id");
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
     if app.is_stopping() {
@@ -207,7 +169,7 @@ fn set_common_headers(app: &App, response: &mut Response, origin: Option<HeaderV
 pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Response {
     let mut response = match app.origins.check_request(&parts.uri, &parts.headers) {
         Ok(()) => answer::no_content(),
-        Err(problem) => problem.into_response(),
+        Err(problem) => problem.to_response(false),
     };
     let origin = app.origins.allowed_origin(&parts.headers).cloned();
     let headers = response.headers_mut();
@@ -216,13 +178,22 @@ pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Respo
         if origin.is_some() {
             headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allow);
             let names = HeaderValue::from_static(
-                "authorization, content-type, accept, if-none-match, last-event-id, mcp-method, mcp-name, \
-                 mcp-protocol-version, mcp-session-id",
+                "authorization, content-type, accept, if-match, if-none-match, last-event-id, mcp-method, mcp-name, \
+                 mcp-protocol-version, mcp-session-id, x-request-id",
             );
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
         }
     }
     set_common_headers(app, &mut response, origin);
+    response
+}
+
+/// The response to a request without exactly one `Host` header, which HTTP/1.1 requires.
+pub(crate) fn missing_host_response(app: &App) -> Response {
+    let problem = Problem::bad_request("an HTTP/1.1 request requires exactly one `Host` header");
+    let mut response = problem.to_response(false);
+    set_common_headers(app, &mut response, None);
+    Metrics::record_unmatched(response.status().as_u16());
     response
 }
 
@@ -242,7 +213,7 @@ pub(crate) fn not_found_response(app: &App, parts: &Parts, allow: Option<&str>) 
     // A request from a foreign origin does not learn whether the path exists.
     let problem = app.origins.check_request(&parts.uri, &parts.headers).err().unwrap_or(problem);
     let is_legacy = ErrorFormat::for_path(parts.uri.path()).is_legacy(accepts_problem(&parts.headers));
-    let mut response = if is_legacy { problem.legacy_response() } else { problem.into_response() };
+    let mut response = problem.to_response(is_legacy);
     if let Some(allow) = allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
         response.headers_mut().insert(header::ALLOW, allow);
     }

@@ -26,6 +26,7 @@ fn route_text(step: &Hint) -> Option<String> {
                 "see what changed with `POST /api/packs/{pack}/verify`, then send `POST /api/packs/{pack}/approve`"
             )
         }
+        Hint::DiagnoseWorkspace => "`GET /api/diagnostics` lists what is wrong".to_owned(),
         Hint::RemovePack { pack } => format!("remove it with `DELETE /api/packs/{pack}`"),
         _ => return None,
     })
@@ -41,6 +42,7 @@ mod tests {
         let hints = [
             Hint::ListPrompts,
             Hint::ListPacks,
+            Hint::DiagnoseWorkspace,
             Hint::ShowCandidates { id: id.clone() },
             Hint::ChooseCandidate { id, source: "source".to_owned() },
             Hint::ShowPack { pack: pack.clone() },

@@ -102,12 +102,18 @@ pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
         set("store.url", &format!("redis://{login}{}/{}", redis.addr, redis.db));
     }
     if !llm.api_base.is_empty() {
-        config.environment.push(("OPENAI_BASE_URL", llm.api_base));
+        config.environment.push(("OPENAI_BASE_URL", versioned_base(&llm.api_base)));
     }
     if !llm.api_key.is_empty() {
         config.environment.push(("OPENAI_API_KEY", llm.api_key));
     }
     Ok(config)
+}
+
+/// The base address with its version: the legacy daemon adds `/v1/chat/completions` to `api_base`.
+fn versioned_base(base: &str) -> String {
+    let base = base.trim_end_matches('/');
+    if base.ends_with("/v1") { base.to_owned() } else { format!("{base}/v1") }
 }
 
 /// The unknown names. A name close to a known one is an error: a typo must not change where the daemon listens or which
@@ -170,7 +176,7 @@ refresh:
   tool: \"5m\"
 llm:
   api_key: \"k\"
-  api_base: \"http://127.0.0.1:1/v1\"
+  api_base: \"http://127.0.0.1:1\"
 ";
 
     #[test]
@@ -185,6 +191,16 @@ llm:
             config.environment,
             [("OPENAI_BASE_URL", "http://127.0.0.1:1/v1".to_owned()), ("OPENAI_API_KEY", "k".to_owned())]
         );
+    }
+
+    #[test]
+    fn the_version_is_added_to_the_address_of_the_model_once() {
+        for base in
+            ["http://127.0.0.1:1", "http://127.0.0.1:1/", "http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1/"]
+        {
+            assert_eq!(versioned_base(base), "http://127.0.0.1:1/v1");
+        }
+        assert_eq!(versioned_base("https://proxy.example/openai"), "https://proxy.example/openai/v1");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Connections: accepted while slots are free, and closed without losing a request.
+//! Connections: accepted or refused with an answer, and closed without losing a request.
 //!
 //! The reasons are in `docs/design/daemon-threads.md`.
 
@@ -6,7 +6,7 @@ use std::{
     convert::Infallible,
     io,
     net::{self, SocketAddr},
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     time::Duration,
 };
@@ -14,22 +14,54 @@ use std::{
 use hyper::{
     Request,
     body::Incoming,
+    header::{self, HeaderValue},
     server::conn::http1,
     service::{HttpService, service_fn},
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
 };
 
-use crate::{body::Body, routes::Router, state::App, worker_threads::WorkerThreads};
+use crate::{
+    body::{Body, Response},
+    bulkhead::Full,
+    connections::{ConnectionPlace, ConnectionRoom},
+    metrics::Metrics,
+    problem::Problem,
+    routes::Router,
+    state::App,
+    worker_threads::WorkerThreads,
+};
 
 /// How long a connection that began before the listener closed may take to arrive.
 const HANDSHAKE_TIME: Duration = Duration::from_millis(50);
 
 /// How long to wait before accepting again when the system has no free sockets.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
+
+/// The same when an idle connection was closed to make room.
+const ACCEPT_RETRY_AFTER_EVICTION: Duration = Duration::from_millis(5);
+
+/// Connections beyond the limit that are served, but only for [`HEALTH_PATHS`].
+const RESERVE: usize = 32;
+
+/// The paths that are answered while all other connections are busy.
+const HEALTH_PATHS: [&str; 2] = ["/healthz", "/readyz"];
+
+/// How long a connection of the reserve may take to send its request.
+const RESERVE_HEADER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Refused connections that are waited for at a time.
+const REFUSALS: usize = 64;
+
+/// How long a refused client has time to read the answer.
+const REFUSAL_TIME: Duration = Duration::from_secs(1);
+
+/// How long an idle connection that lost its place has time to end.
+const EVICTION_TIME: Duration = Duration::from_secs(1);
 
 /// Serves connections on `threads` until `stop` resolves, then finishes the open ones.
 pub(crate) async fn serve_connections(
@@ -39,19 +71,26 @@ pub(crate) async fn serve_connections(
     router: Router,
     stop: impl Future<Output = ()>,
 ) {
-    let room = Arc::new(Semaphore::new(app.settings.max_connections));
     let (end, ending) = watch::channel(false);
     // The channel closes when the last connection drops its sender.
     let (working, mut finished) = mpsc::channel::<()>(1);
-    let connections =
-        Connections { app: Arc::clone(app), router: Arc::new(router), ending, _working: working };
-    let connections = Arc::new(connections);
+    let connections = Arc::new(Connections {
+        app: Arc::clone(app),
+        router: Arc::new(router),
+        reserve: ConnectionRoom::new(RESERVE),
+        refusals: Arc::new(Semaphore::new(REFUSALS)),
+        ending,
+        _working: working,
+    });
     let take = async {
         loop {
-            let Ok(permit) = Arc::clone(&room).acquire_owned().await else { return };
             match listener.accept().await {
                 Ok((stream, peer)) => {
-                    serve_connection(&threads, &connections, stream.into_std(), peer, Some(permit));
+                    let Some(admission) = connections.admit_connection() else { continue };
+                    serve_connection(&threads, &connections, stream.into_std(), peer, admission);
+                }
+                Err(error) if is_out_of_sockets(&error) && app.connections.evict_idle() => {
+                    tokio::time::sleep(ACCEPT_RETRY_AFTER_EVICTION).await;
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot accept a connection");
@@ -74,9 +113,11 @@ pub(crate) async fn serve_connections(
     // Connections that are established but not accepted yet may already have sent their request. Closing the listener
     // would reset them.
     refuse_new_connections(&listener);
+    let last_room = ConnectionRoom::new(usize::MAX);
     let last_ones = async {
         while let Ok((stream, peer)) = listener.accept().await {
-            serve_connection(&threads, &connections, stream.into_std(), peer, None);
+            let Some(place) = last_room.find_place() else { continue };
+            serve_connection(&threads, &connections, stream.into_std(), peer, Admission::Served(place));
         }
     };
     let _ = tokio::time::timeout(HANDSHAKE_TIME, last_ones).await;
@@ -121,9 +162,29 @@ fn refuse_new_connections(listener: &TcpListener) {
 struct Connections {
     app: Arc<App>,
     router: Arc<Router>,
+    /// Places of connections that are served for their health checks only.
+    reserve: Arc<ConnectionRoom>,
+    /// Limits refused connections that are waited for.
+    refusals: Arc<Semaphore>,
     ending: watch::Receiver<bool>,
     /// Held while a connection is open.
     _working: mpsc::Sender<()>,
+}
+
+/// What happens to a new connection.
+enum Admission {
+    Served(ConnectionPlace),
+    /// All places are busy: only health checks are answered.
+    HealthOnly(ConnectionPlace),
+    /// Even the reserve is busy.
+    Refused(OwnedSemaphorePermit),
+}
+
+/// Whether the process or the system has no room for another socket.
+fn is_out_of_sockets(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    cfg!(unix) && matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
 /// Serves a connection on one of the worker threads.
@@ -132,15 +193,23 @@ fn serve_connection(
     connections: &Arc<Connections>,
     stream: io::Result<net::TcpStream>,
     peer: SocketAddr,
-    permit: Option<OwnedSemaphorePermit>,
+    admission: Admission,
 ) {
     let connections = Arc::clone(connections);
     threads.run_on_least_busy(move |slot| match stream.and_then(TcpStream::from_std) {
         Ok(stream) => {
-            let answered = connections.serve_requests(stream, peer);
             tokio::spawn(async move {
-                answered.await;
-                drop((permit, slot, connections));
+                match admission {
+                    Admission::Served(place) => connections.serve_requests(stream, peer, place, false).await,
+                    Admission::HealthOnly(place) => {
+                        connections.serve_requests(stream, peer, place, true).await;
+                    }
+                    Admission::Refused(permit) => {
+                        refuse_connection(stream).await;
+                        drop(permit);
+                    }
+                }
+                drop((slot, connections));
             });
         }
         Err(error) => tracing::warn!(%error, "cannot accept a connection"),
@@ -148,35 +217,90 @@ fn serve_connection(
 }
 
 impl Connections {
+    /// Finds a place for a new connection; `None` to close it without an answer.
+    fn admit_connection(&self) -> Option<Admission> {
+        if let Some(place) = self.app.connections.find_place() {
+            return Some(Admission::Served(place));
+        }
+        if let Some(place) = self.reserve.find_place() {
+            return Some(Admission::HealthOnly(place));
+        }
+        Metrics::record_refusal("connections");
+        Arc::clone(&self.refusals).try_acquire_owned().ok().map(Admission::Refused)
+    }
+
     /// Serves the requests of a connection.
-    fn serve_requests(&self, stream: TcpStream, peer: SocketAddr) -> impl Future<Output = ()> + 'static {
+    fn serve_requests(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        place: ConnectionPlace,
+        only_health: bool,
+    ) -> impl Future<Output = ()> + 'static {
         // Responses are written at once: waiting for more data gains nothing.
         let _ = stream.set_nodelay(true);
         let (asked, has_asked) = watch::channel(false);
-        let router = Arc::clone(&self.router);
+        let (router, place) = (Arc::clone(&self.router), Arc::new(place));
+        let asking_place = Arc::clone(&place);
         let service = service_fn(move |request: Request<Incoming>| {
             if !*asked.borrow() {
                 asked.send_replace(true);
             }
-            let router = Arc::clone(&router);
-            async move { Ok::<_, Infallible>(router.answer_request(request, peer.ip()).await) }
+            let (router, under_way) = (Arc::clone(&router), asking_place.begin_request());
+            async move {
+                let mut response = if only_health && !HEALTH_PATHS.contains(&request.uri().path()) {
+                    Metrics::record_refusal("connections");
+                    Problem::from(TOO_MANY).to_response(false)
+                } else {
+                    router.answer_request(request, peer.ip()).await
+                };
+                if only_health {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<Response, Infallible>(response.map(|body| body.with_guard(under_way)))
+            }
         });
         let mut builder = http1::Builder::new();
-        builder.timer(TokioTimer::new()).header_read_timeout(self.app.settings.header_timeout);
+        let timeout = self.app.settings.header_timeout;
+        let timeout = if only_health { timeout.min(RESERVE_HEADER_TIMEOUT) } else { timeout };
+        builder.timer(TokioTimer::new()).header_read_timeout(timeout);
         let connection = builder.serve_connection(TokioIo::new(stream), service);
         let (ending, linger) = (self.ending.clone(), self.app.settings.linger);
         async move {
-            if let Err(error) = run_until_stopped(connection, ending, has_asked, linger).await {
+            if let Err(error) = run_until_stopped(connection, &place, ending, has_asked, linger).await {
                 tracing::debug!(%error, "connection ended early");
             }
         }
     }
 }
 
-/// Serves until the client leaves or the daemon stops. A connection that has not sent a request yet gets a moment: its
-/// request may be on the way.
+/// The answer to a connection beyond the limit.
+const TOO_MANY: Full = Full { what: "too many connections at once", setting: "server.max_connections" };
+
+/// Tells a client that there is no room, without reading its request.
+async fn refuse_connection(mut stream: TcpStream) {
+    let body = Problem::from(TOO_MANY).to_json().to_string();
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\nretry-after: 1\r\n\
+         connection: close\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let tell = async {
+        stream.write_all(answer.as_bytes()).await?;
+        stream.shutdown().await?;
+        // Closing a socket with unread data resets the connection, and the client might lose the answer.
+        let mut unread = [0; 1_024];
+        while stream.read(&mut unread).await? > 0 {}
+        Ok::<(), io::Error>(())
+    };
+    let _ = tokio::time::timeout(REFUSAL_TIME, tell).await;
+}
+
+/// Serves until the client leaves, another connection takes the place, or the daemon stops. A connection that has not
+/// sent a request yet gets a moment: its request may be on the way.
 async fn run_until_stopped<I, S>(
     connection: http1::Connection<I, S>,
+    place: &ConnectionPlace,
     mut ending: watch::Receiver<bool>,
     mut has_asked: watch::Receiver<bool>,
     linger: Duration,
@@ -187,9 +311,13 @@ where
     S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let mut connection = pin!(connection);
-    tokio::select! {
+    let is_evicted = tokio::select! {
         ended = connection.as_mut() => return ended,
-        _ = ending.wait_for(|ending| *ending) => {}
+        _ = ending.wait_for(|ending| *ending) => false,
+        () = place.wait_for_eviction() => true,
+    };
+    if is_evicted {
+        return close_evicted(connection, place).await;
     }
     tokio::select! {
         ended = connection.as_mut() => return ended,
@@ -198,4 +326,27 @@ where
     }
     connection.as_mut().graceful_shutdown();
     connection.await
+}
+
+/// Ends a connection that lost its place. A request that arrives at the same moment is still answered.
+async fn close_evicted<I, S>(
+    mut connection: Pin<&mut http1::Connection<I, S>>,
+    place: &ConnectionPlace,
+) -> hyper::Result<()>
+where
+    I: hyper::rt::Read + hyper::rt::Write + Unpin,
+    S: HttpService<Incoming, ResBody = Body>,
+    S::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    // Without a request there is no answer that could get lost.
+    if !place.has_asked() {
+        return Ok(());
+    }
+    connection.as_mut().graceful_shutdown();
+    // The end of the last answer may still be on its way to the client.
+    match tokio::time::timeout(EVICTION_TIME, connection.as_mut()).await {
+        Ok(ended) => ended,
+        Err(_) if place.is_busy() => connection.await,
+        Err(_) => Ok(()),
+    }
 }

@@ -40,7 +40,7 @@ pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + S
 /// `/mcp`, with every method.
 pub(crate) async fn handle_mcp(mut call: Call) -> Answer {
     let app = Arc::clone(&call.app);
-    let viewer = viewer_for(&app, &call.caller, call.peer);
+    let viewer = viewer_for(&call);
     call.parts.extensions.insert(viewer);
     let closed = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "stopping", "the daemon is not ready");
     let service = app.mcp.get().ok_or_else(closed)?;
@@ -55,10 +55,11 @@ pub(crate) async fn handle_mcp(mut call: Call) -> Answer {
 }
 
 /// What a caller may see and do over MCP.
-fn viewer_for(app: &Arc<App>, caller: &Caller, peer: IpAddr) -> Viewer {
+fn viewer_for(Call { app, caller, notes, .. }: &Call) -> Viewer {
     let mut viewer = Viewer::for_owner();
     viewer.name = app.access.caller_name(caller);
-    viewer.from = Some(peer);
+    viewer.from = Some(notes.client);
+    viewer.request = Some(notes.request_id.to_shared());
     viewer.can_render = app.access.has_scope(caller, Scope::Render);
     viewer.has_key = !matches!(caller, Caller::Anonymous);
     match app.access.reach(caller) {
@@ -77,8 +78,9 @@ impl RenderBackend for AppBackend {
             let app = app.ok_or_else(|| Error::new(Code::Store, "the daemon is stopping"))?;
             // MCP sessions outlive connections, so no other limit applies to their requests.
             let time = app.settings.request_timeout;
-            let rendered = tokio::time::timeout(time + GRACE, app.render_job(job)).await;
-            rendered.unwrap_or_else(|_| {
+            let slot = Arc::new(app.bulkheads.enter_without_request());
+            let rendered = tokio::time::timeout(time + GRACE, app.render_job(job, slot)).await;
+            rendered.map(|rendered| rendered.map_err(Error::from)).unwrap_or_else(|_| {
                 let message = format!("the render exceeded the time limit of {} s", time.as_secs_f64());
                 Err(Error::new(Code::Deadline, message)
                     .with_reason(Reason::Deadline)
@@ -94,11 +96,13 @@ impl RenderBackend for AppBackend {
         };
         app.audit.add_entry(AuditEntry {
             at: SystemTime::now(),
+            request: viewer.request.clone(),
             who: Arc::clone(&viewer.name),
             from: viewer.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             method: "MCP",
             route: report.method,
             names: vec![("id", report.name.to_owned())],
+            model: None,
             status: http_status(report.failure),
             micros: u64::try_from(report.time.as_micros()).unwrap_or(u64::MAX),
         });

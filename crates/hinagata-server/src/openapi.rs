@@ -43,7 +43,10 @@ fn operation(route: &RouteSpec) -> Value {
         "tags": [route.tag],
         "responses": responses(route),
     });
-    let parameters: Vec<Value> = path_parameters(route.path).chain(query_parameters(route)).collect();
+    let parameters: Vec<Value> = path_parameters(route.path)
+        .chain(query_parameters(route))
+        .chain(precondition_parameters(route))
+        .collect();
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
@@ -89,6 +92,7 @@ fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
     route.query_params.iter().map(|(name, meaning)| {
         let schema = match *name {
             "limit" => json!({"type": "integer", "minimum": 1, "maximum": 10_000}),
+            "severity" => json!({"type": "string", "enum": ["error", "warning"]}),
             "view" => json!({"type": "string", "enum": ["ids", "full"]}),
             "replace" => json!({"type": "boolean"}),
             "tag" => json!({"type": "array", "items": {"type": "string"}}),
@@ -96,6 +100,22 @@ fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
             _ => json!({"type": "string"}),
         };
         json!({"name": name, "in": "query", "required": false, "description": meaning, "schema": schema})
+    })
+}
+
+/// Whether the route changes a document of the store, which a request can make conditional.
+fn is_conditional(route: &RouteSpec) -> bool {
+    route.tag == "store" && route.method != "GET"
+}
+
+fn precondition_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
+    let all = [
+        ("If-Match", "the ETag that the document must have; `*` for any document"),
+        ("If-None-Match", "`*` if the document must not exist yet"),
+    ];
+    all.into_iter().filter(|_| is_conditional(route)).map(|(name, meaning)| {
+        let schema = json!({"type": "string"});
+        json!({"name": name, "in": "header", "required": false, "description": meaning, "schema": schema})
     })
 }
 
@@ -141,6 +161,9 @@ fn failures(route: &RouteSpec) -> Vec<(u16, &'static str)> {
     }
     if route.body.is_some() {
         all.push((413, "body too large"));
+    }
+    if is_conditional(route) {
+        all.push((412, "the document is not as `If-Match` or `If-None-Match` requires"));
     }
     if route.path == "/api/packs" {
         all.push((409, "a pack with this name exists"));

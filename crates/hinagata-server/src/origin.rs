@@ -3,8 +3,12 @@
 //! A foreign web page can make a browser call a daemon on this machine, directly or through a name that resolves to
 //! 127.0.0.1 (DNS rebinding). The first request has a foreign `Origin`, the second a foreign `Host`.
 
-use std::net::{IpAddr, SocketAddr};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+};
 
+use arc_swap::ArcSwap;
 use hyper::{
     HeaderMap, StatusCode, Uri,
     header::{HOST, ORIGIN},
@@ -12,21 +16,35 @@ use hyper::{
 
 use crate::problem::Problem;
 
-/// The allowed host names and origins.
+/// The allowed host names and origins, which can change while the daemon runs.
 pub(crate) struct OriginPolicy {
     address: SocketAddr,
+    allowed: ArcSwap<AllowedNames>,
+}
+
+struct AllowedNames {
     hosts: Vec<String>,
     origins: Vec<String>,
 }
 
-impl OriginPolicy {
-    pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+impl AllowedNames {
+    fn new(hosts: &[String], origins: &[String]) -> Self {
         let origin = |origin: &String| origin.trim_end_matches('/').to_lowercase();
         Self {
-            address,
             hosts: hosts.iter().map(|host| host.to_lowercase()).collect(),
             origins: origins.iter().map(origin).collect(),
         }
+    }
+}
+
+impl OriginPolicy {
+    pub(crate) fn new(address: SocketAddr, hosts: &[String], origins: &[String]) -> Self {
+        Self { address, allowed: ArcSwap::from_pointee(AllowedNames::new(hosts, origins)) }
+    }
+
+    /// Allows other names from now on.
+    pub(crate) fn set_names(&self, hosts: &[String], origins: &[String]) {
+        self.allowed.store(Arc::new(AllowedNames::new(hosts, origins)));
     }
 
     /// Refuses a request with a foreign `Host` or `Origin`.
@@ -57,7 +75,7 @@ impl OriginPolicy {
         let host = host.to_lowercase();
         let name = without_port(&host);
         let listed = |known: &String| *known == name || *known == host || known == "*";
-        if name == "localhost" || self.hosts.iter().any(listed) {
+        if name == "localhost" || self.allowed.load().hosts.iter().any(listed) {
             return true;
         }
         match name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>() {
@@ -68,7 +86,7 @@ impl OriginPolicy {
 
     fn has_origin(&self, origin: &str) -> bool {
         let origin = origin.to_lowercase();
-        if self.origins.contains(&origin) {
+        if self.allowed.load().origins.contains(&origin) {
             return true;
         }
         // The daemon's own pages: the same host and TCP port.

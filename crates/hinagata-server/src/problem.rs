@@ -99,22 +99,42 @@ impl Problem {
         all
     }
 
-    /// The response as problem details.
-    pub(crate) fn into_response(self) -> Response {
-        self.to_response("application/problem+json", &self.to_json())
+    /// What went wrong.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
     }
 
-    /// The response in the legacy format.
-    pub(crate) fn legacy_response(&self) -> Response {
-        let message = match self.0.members.get("hint").and_then(Value::as_str) {
-            Some(hint) => format!("{}; {hint}", self.0.detail),
-            None => self.0.detail.clone(),
-        };
-        let body = json!({"code": self.0.status.as_str(), "message": message, "success": false});
-        self.to_response("application/json; charset=utf-8", &body)
+    /// The reason within the code.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.0.members.get("reason").and_then(Value::as_str)
     }
 
-    fn to_response(&self, kind: &'static str, body: &Value) -> Response {
+    /// The response as problem details, or in the legacy format.
+    pub(crate) fn to_response(&self, is_legacy: bool) -> Response {
+        if is_legacy {
+            self.json_response("application/json; charset=utf-8", &self.to_legacy_json())
+        } else {
+            self.json_response("application/problem+json", &self.to_json())
+        }
+    }
+
+    /// The error in the legacy format. It names the cause at a model provider, which its clients have no other way to
+    /// learn.
+    fn to_legacy_json(&self) -> Value {
+        let mut message = self.0.detail.clone();
+        if let Some(hint) = self.0.members.get("hint").and_then(Value::as_str) {
+            message = format!("{message}; {hint}");
+        }
+        let mut body = json!({"code": self.0.status.as_str(), "message": message, "success": false});
+        for name in ["provider_status", "provider_message"] {
+            if let Some(value) = self.0.members.get(name) {
+                body[name] = value.clone();
+            }
+        }
+        body
+    }
+
+    fn json_response(&self, kind: &'static str, body: &Value) -> Response {
         let mut response = Response::new(Body::from(Bytes::from(body.to_string())));
         *response.status_mut() = self.0.status;
         let headers = response.headers_mut();
@@ -143,6 +163,7 @@ fn code_title(code: &str) -> &'static str {
         "host" => "Unknown Host header",
         "too_large" => "Request too large",
         "method" => "Method not allowed",
+        "precondition" => "Precondition failed",
         "timeout" => "Request timed out",
         _ => "Invalid request",
     }
@@ -213,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_temporary_failure_has_a_retry_after_header() {
-        let response = Problem::from(Error::new(Code::Deadline, "too slow")).into_response();
+        let response = Problem::from(Error::new(Code::Deadline, "too slow")).to_response(false);
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(response.headers()[header::RETRY_AFTER], "1");
     }

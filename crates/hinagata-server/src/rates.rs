@@ -11,19 +11,21 @@ use std::{
     time::Instant,
 };
 
+use arc_swap::ArcSwapOption;
+
 use crate::{access::Caller, rate_limiter::RateLimiter};
 
 /// Whose requests are counted together.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Sender {
-    Key(usize),
+    Key(Arc<str>),
     Owner,
     Address(IpAddr),
 }
 
 /// The rate limits of all callers.
 pub(crate) struct RateLimits {
-    all: Option<RateLimiter<Sender>>,
+    all: ArcSwapOption<(u32, RateLimiter<Sender>)>,
     /// Limiters of keys with their own limit, by limit.
     own: Mutex<HashMap<u32, Arc<RateLimiter<Sender>>>>,
     checks: AtomicU32,
@@ -31,17 +33,27 @@ pub(crate) struct RateLimits {
 
 impl RateLimits {
     pub(crate) fn new(rate: Option<u32>) -> Self {
-        let all = rate.and_then(NonZeroU32::new).map(RateLimiter::per_second);
-        Self { all, own: Mutex::default(), checks: 0.into() }
+        let limits = Self { all: ArcSwapOption::empty(), own: Mutex::default(), checks: 0.into() };
+        limits.set_rate(rate);
+        limits
+    }
+
+    /// Takes over another limit. What was counted so far counts only for the same limit.
+    pub(crate) fn set_rate(&self, rate: Option<u32>) {
+        let rate = rate.and_then(NonZeroU32::new);
+        if self.all.load().as_ref().map(|all| all.0) != rate.map(NonZeroU32::get) {
+            self.all.store(rate.map(|rate| Arc::new((rate.get(), RateLimiter::per_second(rate)))));
+        }
     }
 
     /// Whether the caller may send a request now; if not, the seconds to wait. `own` is the limit of the caller's key.
     pub(crate) fn check_rate(&self, caller: &Caller, own: Option<u32>, address: IpAddr) -> Result<(), u32> {
-        if self.all.is_none() && own.is_none() {
+        let all = self.all.load();
+        if all.is_none() && own.is_none() {
             return Ok(());
         }
         let sender = match caller {
-            Caller::Key(place) => Sender::Key(*place),
+            Caller::Key(key) => Sender::Key(Arc::clone(&key.name)),
             Caller::Owner => Sender::Owner,
             Caller::Anonymous => Sender::Address(address),
         };
@@ -61,7 +73,7 @@ impl RateLimits {
             );
             return wait(&limiter);
         }
-        let Some(all) = &self.all else { return Ok(()) };
+        let Some((_, all)) = all.as_deref() else { return Ok(()) };
         // Forget addresses that stopped sending.
         if self.checks.fetch_add(1, Ordering::Relaxed) % 16_384 == 16_383 {
             all.forget_idle(now);

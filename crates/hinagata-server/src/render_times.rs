@@ -1,12 +1,14 @@
 //! Which prompts render fast enough to run on the thread that serves the request.
 //!
 //! A worker thread serves many connections, so a render there must be short. A template does not show its cost, so
-//! every prompt first runs on a blocking thread. It moves to the worker thread after a fast render, and back for a
-//! while after a slow one.
+//! every prompt first runs on a render thread. It moves to the worker thread after a fast render, and back for a while
+//! after a slow one.
 
 use std::time::{Duration, Instant};
 
-use hinagata_value::BoundedCache;
+use hinagata_value::{BoundedCache, thread_cpu_time};
+
+use crate::render_pool::ExpectedTime;
 
 /// The longest render after which a prompt may run inline.
 const INLINE_MAX: Duration = Duration::from_millis(1);
@@ -14,7 +16,7 @@ const INLINE_MAX: Duration = Duration::from_millis(1);
 /// An inline render that takes longer than this delays other requests.
 const TOO_LONG: Duration = Duration::from_millis(20);
 
-/// How long a prompt that was too slow inline stays on blocking threads.
+/// How long a prompt that was too slow inline stays on render threads.
 const INLINE_PAUSE: Duration = Duration::from_secs(10);
 
 /// Prompts that are remembered.
@@ -40,21 +42,6 @@ impl ThreadTimer {
     }
 }
 
-/// The CPU time of this thread.
-#[cfg(unix)]
-fn thread_cpu_time() -> Duration {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
-    let (seconds, rest) = (u64::try_from(time.tv_sec), u32::try_from(time.tv_nsec));
-    Duration::new(seconds.unwrap_or_default(), rest.unwrap_or_default())
-}
-
-/// Without a CPU clock for threads, wall time counts.
-#[cfg(not(unix))]
-fn thread_cpu_time() -> Duration {
-    static START: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
-    START.elapsed()
-}
-
 /// Where prompts run, by the names that callers used.
 #[derive(Debug)]
 pub(crate) struct RenderTimes(BoundedCache<Box<str>, RenderTime>);
@@ -69,7 +56,7 @@ impl Default for RenderTimes {
 enum RenderTime {
     Inline,
     /// Do not run inline before this time.
-    OnWorkerUntil(Instant),
+    OnPoolUntil(Instant),
 }
 
 impl RenderTimes {
@@ -81,19 +68,27 @@ impl RenderTimes {
     /// Records the time of an inline render.
     pub(crate) fn record_inline(&self, prompt: &str, time: Duration) {
         if time > TOO_LONG {
-            self.remember(prompt, RenderTime::OnWorkerUntil(Instant::now() + INLINE_PAUSE));
+            self.remember(prompt, RenderTime::OnPoolUntil(Instant::now() + INLINE_PAUSE));
         }
     }
 
-    /// Records the time of a render on a blocking thread.
-    pub(crate) fn record_on_worker(&self, prompt: &str, time: Duration) {
-        let may = match self.0.get(prompt) {
-            None => true,
-            Some(RenderTime::Inline) => false,
-            Some(RenderTime::OnWorkerUntil(until)) => Instant::now() >= until,
-        };
-        if may && time <= INLINE_MAX {
-            self.remember(prompt, RenderTime::Inline);
+    /// What is known about the time of `prompt`, which does not run inline.
+    pub(crate) fn expected_time(&self, prompt: &str) -> ExpectedTime {
+        match self.0.get(prompt) {
+            None | Some(RenderTime::Inline) => ExpectedTime::Unknown,
+            Some(RenderTime::OnPoolUntil(_)) => ExpectedTime::Long,
+        }
+    }
+
+    /// Records the time of a render on a render thread. A failed render says nothing about how fast others are.
+    pub(crate) fn record_on_pool(&self, prompt: &str, time: Duration, is_ok: bool) {
+        let now = Instant::now();
+        match self.0.get(prompt) {
+            Some(RenderTime::Inline) => {}
+            Some(RenderTime::OnPoolUntil(until)) if now < until => {}
+            _ if time > INLINE_MAX => self.remember(prompt, RenderTime::OnPoolUntil(now)),
+            _ if is_ok => self.remember(prompt, RenderTime::Inline),
+            _ => {}
         }
     }
 
@@ -112,25 +107,37 @@ mod tests {
     fn a_prompt_runs_inline_after_a_fast_render() {
         let render_times = RenderTimes::default();
         assert!(!render_times.is_quick("p"), "nothing is known yet");
-        render_times.record_on_worker("p", SLOW);
+        render_times.record_on_pool("p", SLOW, true);
         assert!(!render_times.is_quick("p"), "making it ready took its time");
-        render_times.record_on_worker("p", Duration::ZERO);
+        render_times.record_on_pool("p", Duration::ZERO, true);
         assert!(render_times.is_quick("p"));
         assert!(!render_times.is_quick("other"));
     }
 
     #[test]
-    fn a_prompt_that_was_slow_inline_stays_on_blocking_threads_for_a_while() {
+    fn a_long_render_is_expected_to_be_long_again() {
         let render_times = RenderTimes::default();
-        render_times.record_on_worker("p", Duration::ZERO);
+        assert_eq!(render_times.expected_time("p"), ExpectedTime::Unknown);
+        render_times.record_on_pool("p", Duration::ZERO, false);
+        assert_eq!(render_times.expected_time("p"), ExpectedTime::Unknown, "it failed early");
+        render_times.record_on_pool("p", SLOW, false);
+        assert_eq!(render_times.expected_time("p"), ExpectedTime::Long);
+        render_times.record_on_pool("p", Duration::ZERO, true);
+        assert!(render_times.is_quick("p"), "it was made ready the first time");
+    }
+
+    #[test]
+    fn a_prompt_that_was_slow_inline_stays_on_render_threads_for_a_while() {
+        let render_times = RenderTimes::default();
+        render_times.record_on_pool("p", Duration::ZERO, true);
         render_times.record_inline("p", SLOW);
         assert!(render_times.is_quick("p"), "the thread may have waited for its turn");
         render_times.record_inline("p", TOO_LONG * 2);
         assert!(!render_times.is_quick("p"));
-        render_times.record_on_worker("p", Duration::ZERO);
+        render_times.record_on_pool("p", Duration::ZERO, true);
         assert!(!render_times.is_quick("p"), "it may be quick with some variables and slow with others");
-        render_times.remember("p", RenderTime::OnWorkerUntil(Instant::now()));
-        render_times.record_on_worker("p", Duration::ZERO);
+        render_times.remember("p", RenderTime::OnPoolUntil(Instant::now()));
+        render_times.record_on_pool("p", Duration::ZERO, true);
         assert!(render_times.is_quick("p"), "the while is over");
     }
 
@@ -148,7 +155,7 @@ mod tests {
     fn any_number_of_names_takes_bounded_memory() {
         let render_times = RenderTimes::default();
         for number in 0..=CAPACITY {
-            render_times.record_on_worker(&number.to_string(), Duration::ZERO);
+            render_times.record_on_pool(&number.to_string(), Duration::ZERO, true);
         }
         assert_eq!(render_times.0.len(), CAPACITY);
     }

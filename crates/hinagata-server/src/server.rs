@@ -18,8 +18,10 @@ use crate::{
     events::Events,
     listen, mcp,
     metrics::Metrics,
+    reload::Reloader,
+    render_pool::RenderPool,
     routes::{self, Router},
-    settings::{AuditLocation, ServerSettings},
+    settings::{AuditLocation, ServerSettings, core_count},
     spans::LinkSpan,
     state::{App, DescribeSandbox, Observers, Served},
     worker_threads::WorkerThreads,
@@ -74,13 +76,12 @@ impl Server {
         let settings = ServerSettings::from_settings(&workspace.settings)?;
         let listener = bind_listener(settings.listen).await?;
         let address = listener.local_addr().map_err(|error| listen_error(settings.listen, &error))?;
-        let threads = WorkerThreads::start_threads(settings.threads).map_err(|error| {
-            Error::new(Code::System, format!("cannot start worker threads: {error}"))
-                .with_reason(Reason::Threads)
-                .with_hint("lower the setting `server.threads`")
-        })?;
+        let threads =
+            WorkerThreads::start_threads(settings.threads).map_err(|error| threads_error(&error))?;
+        let render_pool = RenderPool::start_threads(core_count(), settings.max_queued)
+            .map_err(|error| threads_error(&error))?;
         let token = new_secret()?;
-        let audit = open_audit(&settings.audit, state.as_ref())?;
+        let audit = open_audit(&settings, state.as_ref(), address)?;
         let mut warnings = Vec::new();
         let token_file = match state.as_ref().map(|state| write_token_file(state, address, &token)) {
             Some(Ok(path)) => Some(path),
@@ -92,15 +93,10 @@ impl Server {
         };
         let events = Events::new();
         events.set_baseline(&engine.catalog(), engine.store());
-        if !address.ip().is_loopback() && settings.keys.is_empty() && !settings.open {
-            warnings.push(
-                Error::new(Code::Approval, format!("{address} is reachable from other machines, but no keys are set: the daemon serves only this machine"))
-                    .with_hint("add a key to the settings, or set `server.open = true` to let every caller read and render"),
-            );
-        }
+        warnings.extend(settings.check_openness(address).err());
         let access = Access::new(settings.keys.clone(), &token);
         let metrics = Metrics::new(routes::route_specs());
-        let served = Served { workspace, engine, llm };
+        let served = Served { workspace, engine, llm, render_pool };
         let observers = Observers { audit, events, metrics, link_span, sandbox };
         let app = Arc::new(App::new(address, settings, access, served, observers));
         let on_change: OnChange = Arc::new(mcp::open_mcp(&app)?);
@@ -139,6 +135,12 @@ impl Server {
         &self.warnings
     }
 
+    /// Takes over changed settings while the daemon runs.
+    #[must_use]
+    pub fn reloader(&self) -> Reloader {
+        Reloader::new(&self.app)
+    }
+
     /// Serves until `stop` resolves, then finishes running requests within the stop timeout of the settings.
     pub async fn run_until(self, stop: impl Future<Output = ()>) {
         let router = Router::new(&self.app);
@@ -156,6 +158,12 @@ impl Server {
             let _ = std::fs::remove_file(file);
         }
     }
+}
+
+fn threads_error(error: &io::Error) -> Error {
+    Error::new(Code::System, format!("cannot start worker threads: {error}"))
+        .with_reason(Reason::Threads)
+        .with_hint("lower the setting `server.threads`")
 }
 
 async fn bind_listener(address: SocketAddr) -> Result<TcpListener> {
@@ -176,12 +184,13 @@ fn listen_error(address: SocketAddr, error: &io::Error) -> Error {
         .with_hint(hint)
 }
 
-fn open_audit(location: &AuditLocation, state: Option<&StateDir>) -> Result<Audit> {
-    match (location, state) {
-        (AuditLocation::File(path), _) => Audit::open(path),
-        (AuditLocation::State, Some(state)) => Audit::open(&state.path().join("daemon/audit.jsonl")),
-        (AuditLocation::State, None) | (AuditLocation::Off, _) => Ok(Audit::without_file()),
-    }
+fn open_audit(settings: &ServerSettings, state: Option<&StateDir>, address: SocketAddr) -> Result<Audit> {
+    let path = match (&settings.audit, state) {
+        (AuditLocation::File(path), _) => path.clone(),
+        (AuditLocation::State, Some(state)) => state.path().join("daemon/audit.jsonl"),
+        (AuditLocation::State, None) | (AuditLocation::Off, _) => return Ok(Audit::without_file()),
+    };
+    Audit::open(&path, settings.audit_rotation, address)
 }
 
 /// Writes the token to a file that only the user can read.

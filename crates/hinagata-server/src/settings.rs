@@ -4,7 +4,11 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use hinagata::{Code, Error, Reason, Result, Settings};
 
-use crate::access::{Key, read_keys};
+use crate::{
+    access::{Key, read_keys},
+    audit::Rotation,
+    proxies::TrustedProxies,
+};
 
 /// Where the daemon listens, and what it permits.
 #[derive(Clone, Debug)]
@@ -25,8 +29,14 @@ pub struct ServerSettings {
     pub threads: usize,
     /// Concurrent connections.
     pub max_connections: usize,
-    /// Concurrent requests.
+    /// Concurrent requests, without chats and without renders that wait.
     pub max_requests: usize,
+    /// Concurrent chats.
+    pub max_chats: usize,
+    /// Concurrent renders that wait for a tool or a hook.
+    pub max_waits: usize,
+    /// Renders that may wait for a core; `None` for a number per core.
+    pub max_queued: Option<usize>,
     /// Requests per second and caller.
     pub rate: Option<u32>,
     /// Time limit for the header of a request.
@@ -41,6 +51,10 @@ pub struct ServerSettings {
     pub trace_values: bool,
     /// Where the audit log is.
     pub audit: AuditLocation,
+    /// When the audit log is rotated.
+    pub(crate) audit_rotation: Rotation,
+    /// The reverse proxies whose headers name the client.
+    pub(crate) trusted_proxies: TrustedProxies,
     /// The keys.
     pub keys: Vec<Key>,
 }
@@ -48,7 +62,8 @@ pub struct ServerSettings {
 /// More threads than this gain nothing.
 const MAX_THREADS: usize = 256;
 
-fn core_count() -> usize {
+/// The number of processor cores that this process may use.
+pub(crate) fn core_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
@@ -67,7 +82,7 @@ impl ServerSettings {
     /// Reads the settings of the daemon.
     ///
     /// # Errors
-    /// Code `definition`, reason `settings`, for an invalid address or key.
+    /// Code `definition`, reason `settings`, for an invalid address, key or proxy.
     pub fn from_settings(settings: &Settings) -> Result<Self> {
         let count = |name: &str| {
             settings.count(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX)
@@ -92,14 +107,38 @@ impl ServerSettings {
                 .clamp(1, MAX_THREADS),
             max_connections: count("server.max_connections").clamp(1, 1 << 20),
             max_requests: count("server.max_requests").clamp(1, 1 << 20),
+            max_chats: count("server.max_chats").clamp(1, 1 << 20),
+            max_waits: count("server.max_waits").clamp(1, 1 << 20),
+            max_queued: settings.count("server.max_queued").and_then(|count| usize::try_from(count).ok()),
             rate: settings.count("server.rate").and_then(|rate| u32::try_from(rate).ok()),
             header_timeout: time("server.header_timeout"),
             request_timeout: time("server.request_timeout"),
             stop_timeout: time("server.stop_timeout"),
             linger: time("server.linger"),
             audit,
+            audit_rotation: Rotation {
+                size: settings.count("server.audit_size").unwrap_or(u64::MAX).max(1),
+                files: settings.count("server.audit_files").unwrap_or(u64::MAX),
+            },
+            trusted_proxies: TrustedProxies::from_texts(&settings.texts("server.trusted_proxies"))?,
             keys: read_keys(settings.get("keys").map(|found| &found.value))?,
         })
+    }
+
+    /// Checks that other machines which reach `address` are served, by key or without.
+    ///
+    /// # Errors
+    /// Code `approval` when only this machine is served.
+    pub(crate) fn check_openness(&self, address: SocketAddr) -> Result<()> {
+        if address.ip().is_loopback() || !self.keys.is_empty() || self.open {
+            return Ok(());
+        }
+        let message = format!(
+            "{address} is reachable from other machines, but no keys are set: the daemon serves only this machine"
+        );
+        Err(Error::new(Code::Approval, message).with_hint(
+            "add a key to the settings, or set `server.open = true` to let every caller read and render",
+        ))
     }
 }
 

@@ -10,25 +10,27 @@ use std::{
     time::Instant,
 };
 
-use hinagata::{Catalog, Code, Context, Engine, Error, Reason, RenderJob, Rendered, Result};
+use arc_swap::ArcSwap;
+use hinagata::{Catalog, Code, Context, Engine, Error, Reason, Result};
 use hinagata_host::OpenWorkspace;
 use hinagata_llm::Llm;
 use hinagata_mcp::HttpService;
-use hinagata_value::CancelOnDrop;
 use serde_json::{Map, Value};
-use tokio::sync::Semaphore;
-use tracing::Instrument as _;
 
 use crate::{
     access::{Access, Caller},
     audit::Audit,
+    bulkhead::Bulkheads,
+    connections::ConnectionRoom,
     events::Events,
+    findings::StoreFindings,
     metrics::Metrics,
     origin::OriginPolicy,
     rates::RateLimits,
-    render_times::{RenderTimes, ThreadTimer},
+    render_pool::RenderPool,
+    render_times::RenderTimes,
     settings::ServerSettings,
-    spans::{self, LinkSpan},
+    spans::LinkSpan,
 };
 
 /// Describes the Python sandbox of this machine as JSON. It may block for a moment.
@@ -39,7 +41,10 @@ pub(crate) struct App {
     pub(crate) workspace: Arc<OpenWorkspace>,
     pub(crate) engine: Engine,
     pub(crate) llm: Llm,
+    /// The settings as they were at the start.
     pub(crate) settings: ServerSettings,
+    /// The settings as they were read last. Those that a running daemon can take over count from here.
+    pub(crate) current_settings: ArcSwap<ServerSettings>,
     pub(crate) access: Access,
     pub(crate) origins: OriginPolicy,
     pub(crate) events: Events,
@@ -47,8 +52,13 @@ pub(crate) struct App {
     /// The MCP service, once the daemon is open.
     pub(crate) mcp: OnceLock<HttpService>,
     pub(crate) metrics: Metrics,
-    /// Slots for concurrent requests.
-    pub(crate) request_slots: Semaphore,
+    pub(crate) store_findings: StoreFindings,
+    /// Room for concurrent requests, by what they do.
+    pub(crate) bulkheads: Bulkheads,
+    /// Places of connections.
+    pub(crate) connections: Arc<ConnectionRoom>,
+    pub(crate) render_pool: RenderPool,
+    pub(crate) render_times: RenderTimes,
     pub(crate) link_span: Option<LinkSpan>,
     sandbox: Option<DescribeSandbox>,
     /// The description of the sandbox, once it is known.
@@ -57,9 +67,8 @@ pub(crate) struct App {
     pub(crate) started: Instant,
     /// Held while packs or resolutions change, so that every change sees the one before.
     pub(crate) change_lock: Mutex<()>,
-    rates: RateLimits,
+    pub(crate) rates: RateLimits,
     stopping: AtomicBool,
-    render_times: RenderTimes,
 }
 
 /// What the daemon serves.
@@ -67,6 +76,7 @@ pub(crate) struct Served {
     pub(crate) workspace: Arc<OpenWorkspace>,
     pub(crate) engine: Engine,
     pub(crate) llm: Llm,
+    pub(crate) render_pool: RenderPool,
 }
 
 /// Where the daemon reports what it does.
@@ -86,11 +96,13 @@ impl App {
         served: Served,
         observers: Observers,
     ) -> Self {
-        let Served { workspace, engine, llm } = served;
+        let Served { workspace, engine, llm, render_pool } = served;
         let Observers { audit, events, metrics, link_span, sandbox } = observers;
         Self {
             origins: OriginPolicy::new(address, &settings.hosts, &settings.origins),
-            request_slots: Semaphore::new(settings.max_requests),
+            bulkheads: Bulkheads::new(&settings),
+            connections: ConnectionRoom::new(settings.max_connections),
+            current_settings: ArcSwap::from_pointee(settings.clone()),
             rates: RateLimits::new(settings.rate),
             started: Instant::now(),
             change_lock: Mutex::new(()),
@@ -98,9 +110,11 @@ impl App {
             render_times: RenderTimes::default(),
             mcp: OnceLock::new(),
             sandbox_report: OnceLock::new(),
+            store_findings: StoreFindings::default(),
             workspace,
             engine,
             llm,
+            render_pool,
             settings,
             access,
             audit,
@@ -115,6 +129,12 @@ impl App {
     /// The current catalog of the workspace.
     pub(crate) fn catalog(&self) -> Catalog {
         self.engine.catalog()
+    }
+
+    /// The names of bulkheads that refuse requests now, and `renders` when no render can be queued.
+    pub(crate) fn full_parts(&self) -> Vec<&'static str> {
+        let full = self.bulkheads.iter().filter(|bulkhead| bulkhead.is_full()).map(|bulkhead| bulkhead.name);
+        full.chain(self.render_pool.is_full().then_some("renders")).collect()
     }
 
     /// Whether the daemon is stopping.
@@ -133,62 +153,6 @@ impl App {
     /// Whether the caller may send a request now; if not, the seconds to wait.
     pub(crate) fn check_rate(&self, caller: &Caller, address: IpAddr) -> Result<(), u32> {
         self.rates.check_rate(caller, self.access.rate(caller), address)
-    }
-
-    /// Renders. Fast prompts run on the thread that serves the request, others on a blocking thread, so that other
-    /// requests do not wait. Dropping the future stops the render with its hooks and tools.
-    pub(crate) async fn render_job(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
-        let span = spans::render_span();
-        if span.is_disabled() {
-            return self.render_untraced(job).await;
-        }
-        let rendered = if self.settings.trace_values {
-            self.explain_job(job).instrument(span.clone()).await
-        } else {
-            self.render_untraced(job).instrument(span.clone()).await
-        };
-        if let Ok(rendered) = &rendered {
-            spans::record_render(&span, rendered);
-        }
-        rendered
-    }
-
-    async fn render_untraced(self: &Arc<Self>, mut job: RenderJob) -> Result<Rendered> {
-        job.deadline = Some(self.deadline());
-        if !self.render_times.is_quick(&job.prompt) {
-            return self.render_on_worker(job).await;
-        }
-        let timer = ThreadTimer::start();
-        // Dropping this future drops everything that the render waits for.
-        let rendered = job.render().await;
-        // The time includes what else the thread did meanwhile, which errs on the safe side.
-        self.render_times.record_inline(&job.prompt, timer.elapsed());
-        rendered
-    }
-
-    async fn render_on_worker(self: &Arc<Self>, job: RenderJob) -> Result<Rendered> {
-        let app = Arc::clone(self);
-        run_on_worker(job, move |job| {
-            let started = Instant::now();
-            let rendered = job.render_blocking();
-            // A failed render says nothing about its usual time.
-            if rendered.is_ok() {
-                app.render_times.record_on_worker(&job.prompt, started.elapsed());
-            }
-            rendered
-        })
-        .await
-    }
-
-    /// The deadline of a render that starts now.
-    fn deadline(&self) -> Instant {
-        Instant::now() + self.settings.request_timeout
-    }
-
-    /// Renders with a trace of where every part came from.
-    pub(crate) async fn explain_job(&self, mut job: RenderJob) -> Result<Rendered> {
-        job.deadline = Some(self.deadline());
-        run_on_worker(job, RenderJob::explain_blocking).await
     }
 
     /// Reads the context of a request. Files beneath its `workspace_path` can be read, so it must be beneath the
@@ -214,8 +178,8 @@ impl App {
     fn allowed_directory(&self, path: &str) -> Option<PathBuf> {
         let root = self.engine.root();
         let path = root.join(path).canonicalize().ok()?;
-        let above =
-            std::iter::once(root.as_path()).chain(self.settings.workspaces.iter().map(PathBuf::as_path));
+        let settings = self.current_settings.load();
+        let above = std::iter::once(root.as_path()).chain(settings.workspaces.iter().map(PathBuf::as_path));
         let is_beneath = |above: &Path| above.canonicalize().is_ok_and(|above| path.starts_with(above));
         above.into_iter().any(is_beneath).then_some(path)
     }
@@ -239,15 +203,4 @@ impl App {
         let done = tokio::task::spawn_blocking(work).await;
         done.unwrap_or_else(|_| Err(Error::new(Code::Store, "the change failed unexpectedly")))
     }
-}
-
-/// Runs a render on a blocking thread, and cancels it when this future is dropped.
-async fn run_on_worker(
-    mut job: RenderJob,
-    work: impl FnOnce(&RenderJob) -> Result<Rendered> + Send + 'static,
-) -> Result<Rendered> {
-    let guard = CancelOnDrop::new(job.cancel.get_or_insert_default().clone());
-    let rendered = tokio::task::spawn_blocking(move || work(&job)).await;
-    drop(guard);
-    rendered.unwrap_or_else(|_| Err(Error::new(Code::RenderRuntime, "the render failed unexpectedly")))
 }

@@ -230,13 +230,14 @@ pub fn lock_directory(directory: &Path, name: &str) -> Result<DirectoryLock> {
 #[derive(Debug)]
 pub struct DirectoryLock(#[expect(dead_code, reason = "the lock ends when it is dropped")] Writer);
 
-/// Opens a file for reading and writing, and creates it if it is missing. A link in its place is not followed.
+/// Opens a file for reading and writing, and creates it for `readers` if it is missing. A link in its place is not
+/// followed.
 ///
 /// # Errors
 /// The error of the system.
-pub fn open_without_link(path: &Path) -> io::Result<File> {
+pub fn open_without_link(path: &Path, readers: Readers) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    refuse_links(options.read(true).write(true).create(true).truncate(false), Readers::AsUsual).open(path)
+    refuse_links(options.read(true).write(true).create(true).truncate(false), readers).open(path)
 }
 
 fn open_lock(path: &Path, readers: Readers) -> io::Result<File> {

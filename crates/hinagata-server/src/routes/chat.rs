@@ -8,7 +8,7 @@ use hyper::{
     StatusCode,
     header::{self, HeaderValue},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::render::{RenderRequest, legacy_body, legacy_object};
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     body::{Body, Response},
     call::{Answer, Call},
     fields::Fields,
+    problem::Problem,
 };
 
 /// `POST /api/chat/prompts/{id}`
@@ -45,15 +46,26 @@ async fn send_to_model(call: Call, job: RenderJob, mut options: Fields) -> Answe
     let stream = options.take_boolean("stream")?.unwrap_or(false);
     let options = options.into_rest();
     let llm = &call.app.llm;
-    let rendered = call.app.render_job(job).await?;
+    let rendered = call.render_job(job).await?;
     let prompt_model = rendered.request_options().model;
     let choice = llm.choose_model(model.as_deref(), prompt_model.as_deref())?;
+    call.notes.set_model(choice.model());
     let request = llm.build_request(&choice, &rendered, &options)?;
     if stream {
-        return Ok(stream_response(llm.stream_chat(request).await?));
+        return Ok(stream_response(llm.stream_chat(request).await.map_err(model_problem)?));
     }
-    let answer = llm.send_chat(request).await?;
-    Ok(answer::bytes_response(StatusCode::OK, "application/json", answer.to_openai()?))
+    let answer = llm.send_chat(request).await.map_err(model_problem)?;
+    Ok(answer::bytes_response(StatusCode::OK, "application/json", answer.to_openai()))
+}
+
+/// The problem of a failed call. Its `Retry-After` is that of the provider.
+fn model_problem(error: Error) -> Problem {
+    let seconds = error.details().get("retry_after").and_then(Value::as_u64);
+    let problem = Problem::from(error);
+    match seconds.and_then(|seconds| u32::try_from(seconds).ok()) {
+        Some(seconds) => problem.with_retry_after(seconds),
+        None => problem,
+    }
 }
 
 /// Streams the chunks. The status is already sent when an error occurs, so the error becomes the last event.

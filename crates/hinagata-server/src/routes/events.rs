@@ -52,7 +52,7 @@ struct Listener {
 }
 
 impl Listener {
-    /// The next event; `None` when the daemon stops.
+    /// The next event; `None` when the daemon stops or the caller has lost access.
     async fn next(mut self) -> Option<(Bytes, Self)> {
         loop {
             let event = match timeout(KEEP_ALIVE, self.changes.recv()).await {
@@ -64,6 +64,10 @@ impl Listener {
                 }
                 Ok(Err(RecvError::Closed)) => return None,
             };
+            // A key that was taken back ends its stream.
+            if !self.app.access.is_current(&self.caller) {
+                return None;
+            }
             if let Some(event) = event {
                 return Some((event, self));
             }

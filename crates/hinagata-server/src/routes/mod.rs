@@ -4,6 +4,7 @@
 
 mod agents;
 mod chat;
+mod diagnostics;
 mod events;
 mod modules;
 mod packs;
@@ -21,7 +22,12 @@ use std::{
     sync::{Arc, LazyLock},
 };
 
-use hyper::{Method, Request, body::Incoming};
+use hyper::{
+    HeaderMap, Method, Request, StatusCode, Version,
+    body::{Body as _, Incoming},
+    header::{self, HeaderValue},
+    http::request::Parts,
+};
 use serde_json::Value;
 use table::ROUTES;
 
@@ -30,6 +36,8 @@ use crate::{
     call::Handler,
     gate::{self, MatchedRoute},
     openapi, query,
+    record::CallNotes,
+    request_id::{REQUEST_ID, RequestId},
     route::{PathParams, RouteSpec},
     state::App,
 };
@@ -85,8 +93,32 @@ impl Router {
 
     /// Answers a request.
     pub(crate) async fn answer_request(&self, request: Request<Incoming>, peer: IpAddr) -> Response {
-        let app = &self.app;
         let (parts, body) = request.into_parts();
+        let client = self.app.current_settings.load().trusted_proxies.client_address(peer, &parts.headers);
+        let notes = Arc::new(CallNotes::new(RequestId::from_headers(&parts.headers), client));
+        let is_large = body.size_hint().upper().is_none_or(|size| size > SMALL_BODY);
+        let mut response = self.route_request((parts, body), peer, Arc::clone(&notes)).await;
+        let is_refused = response.status() == StatusCode::PAYLOAD_TOO_LARGE;
+        let headers = response.headers_mut();
+        if let Some(id) = notes.request_id.to_header() {
+            headers.insert(REQUEST_ID, id);
+        }
+        if is_refused || (is_large && !notes.is_body_read()) {
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+
+    async fn route_request(
+        &self,
+        (parts, body): (Parts, Incoming),
+        peer: IpAddr,
+        notes: Arc<CallNotes>,
+    ) -> Response {
+        let app = &self.app;
+        if parts.version == Version::HTTP_11 && !has_one_host(&parts.headers) {
+            return gate::missing_host_response(app);
+        }
         let Ok(found) = self.paths.at(parts.uri.path()) else {
             return gate::not_found_response(app, &parts, None);
         };
@@ -108,9 +140,17 @@ impl Router {
         let Some(params) = named.collect::<Option<PathParams>>() else {
             return gate::not_found_response(app, &parts, None);
         };
-        gate::handle_request(Arc::clone(app), matched, params, (parts, body), peer).await
+        gate::handle_request(Arc::clone(app), matched, params, (parts, body), peer, notes).await
     }
 }
+
+fn has_one_host(headers: &HeaderMap) -> bool {
+    headers.get_all(header::HOST).iter().count() == 1
+}
+
+/// The largest body, in bytes, that arrives with its request and is read to its end after the answer. A connection with
+/// a larger unread body is closed, and the answer says so.
+const SMALL_BODY: u64 = 4_096;
 
 /// The names of path parameters in the table.
 const PARAMS: [&str; 2] = ["id", "pack"];

@@ -111,7 +111,7 @@ pub(super) async fn list_candidates(call: Call) -> Answer {
 /// `POST /api/prompts/{id}/explain`
 pub(super) async fn explain_prompt(mut call: Call) -> Answer {
     let job = call.read_render_job().await?;
-    answer::json_response(&call.app.explain_job(job).await?.to_json_with(hint_text))
+    answer::json_response(&call.explain_job(job).await?.to_json_with(hint_text))
 }
 
 /// `GET /api/prompts/{id}/explain`
@@ -136,7 +136,7 @@ pub(super) async fn explain_query(call: Call) -> Answer {
     variables.extend(call.engine().variables_from_text(&prompt, pairs)?);
     let context = call.app.check_context(&Map::new())?;
     let job = RenderJob { variables, context, ..RenderJob::new(call.engine(), prompt) };
-    answer::json_response(&call.app.explain_job(job).await?.to_json_with(hint_text))
+    answer::json_response(&call.explain_job(job).await?.to_json_with(hint_text))
 }
 
 /// `POST /api/prompts/{id}/validate`

@@ -42,7 +42,7 @@ impl Call {
 /// `POST /api/render/prompts/{id}`
 pub(super) async fn render_prompt(mut call: Call) -> Answer {
     let job = call.read_render_job().await?;
-    let rendered = call.app.render_job(job).await?;
+    let rendered = call.render_job(job).await?;
     let mut text = Vec::with_capacity(64 + rendered_size(&rendered));
     text.extend_from_slice(b"{\"rendered_prompt\":");
     match &rendered.body {
@@ -80,11 +80,17 @@ pub(super) async fn render_legacy(mut call: Call) -> Answer {
     let variables = legacy_object(&mut body, "args")?;
     let strictness = Strictness::Lenient;
     let job = RenderJob { variables, strictness, ..RenderJob::new(call.engine(), prompt) };
-    let rendered = call.app.render_job(job).await?;
-    let body = match &rendered.body {
+    let rendered = call.render_job(job).await?;
+    let mut body = match &rendered.body {
         RenderedBody::Text(text) => json!({"kind": "prompt", "prompt": text}),
         RenderedBody::Messages(_) => json!({"kind": "messages", "messages": rendered.body.to_json()}),
     };
+    // Undefined variables are ordinary here; a tool that failed left its place empty.
+    let of_tools = rendered.warnings.iter().filter(|warning| warning.error.details().contains_key("tool"));
+    let warnings: Vec<Value> = of_tools.map(|warning| warning.to_json_with(hint_text)).collect();
+    if !warnings.is_empty() {
+        body["warnings"] = warnings.into();
+    }
     answer::json_response(&body)
 }
 

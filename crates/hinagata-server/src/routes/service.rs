@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::{
     answer,
+    bulkhead::Bulkhead,
     call::{Answer, Call},
     docs,
 };
@@ -45,8 +46,10 @@ pub(super) async fn get_readiness(call: Call) -> Answer {
     let has_documents = store.as_ref().is_none_or(|store| {
         hinagata::store::StoreKind::ALL.into_iter().any(|kind| !store.documents(kind).is_empty())
     });
+    let full = app.full_parts();
     let (status, word) = match () {
         () if app.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
+        () if is_up && !full.is_empty() => (StatusCode::OK, "busy"),
         () if is_up => (StatusCode::OK, "ready"),
         () if has_documents => (StatusCode::OK, "degraded"),
         () => (StatusCode::SERVICE_UNAVAILABLE, "waiting"),
@@ -60,6 +63,7 @@ pub(super) async fn get_readiness(call: Call) -> Answer {
         &json!({
             "status": word,
             "version": env!("CARGO_PKG_VERSION"),
+            "full": full,
             "store": {
                 "up": is_up,
                 "since": since,
@@ -80,8 +84,14 @@ pub(super) async fn get_metrics(call: Call) -> Answer {
             metrics::gauge!("hinagata_store_documents", "kind" => kind.as_str()).set(count);
         }
     }
-    let busy = app.settings.max_requests.saturating_sub(app.request_slots.available_permits());
-    metrics::gauge!("hinagata_requests_under_way").set(u32::try_from(busy).unwrap_or(u32::MAX));
+    let gauge = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    metrics::gauge!("hinagata_requests_under_way").set(gauge(app.bulkheads.iter().map(Bulkhead::used).sum()));
+    for bulkhead in app.bulkheads.iter() {
+        metrics::gauge!("hinagata_bulkhead_used", "bulkhead" => bulkhead.name).set(gauge(bulkhead.used()));
+        metrics::gauge!("hinagata_bulkhead_limit", "bulkhead" => bulkhead.name).set(gauge(bulkhead.limit()));
+    }
+    metrics::gauge!("hinagata_renders_queued").set(gauge(app.render_pool.queued()));
+    metrics::gauge!("hinagata_connections").set(gauge(app.connections.used()));
     metrics::gauge!("hinagata_uptime_seconds").set(app.started.elapsed().as_secs_f64());
     let text = app.metrics.render_text();
     Ok(answer::bytes_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", Bytes::from(text)))

@@ -1,19 +1,32 @@
 //! Reading and changing documents of the store.
 
+use std::{ops::Bound, sync::Arc};
+
 use hinagata::{
     PromptFilter,
     store::{StoreChange, StoreKind, StoreSnapshot, Stored},
 };
+use hyper::{StatusCode, header};
 use serde_json::{Value, json};
+use tokio::sync::RwLock;
 
 use crate::{
     answer::{self, ListQuery},
+    body::Response,
     call::{Answer, Call},
+    findings::{document_findings, finding_json},
+    precondition::Precondition,
     problem::Problem,
+    state::App,
 };
 
+/// Held while documents are written: shared, or alone by a conditional write, between whose check and write no other
+/// one may come. It is held across an await because the write itself waits for the store. Daemons on one store do not
+/// share it; another daemon's write counts as soon as this one has seen it.
+static WRITES: RwLock<()> = RwLock::const_new(());
+
 /// The store as the caller sees it.
-fn snapshot(call: &Call) -> std::sync::Arc<StoreSnapshot> {
+fn snapshot(call: &Call) -> Arc<StoreSnapshot> {
     call.engine().store().unwrap_or_default()
 }
 
@@ -55,7 +68,11 @@ fn get_document(call: &Call, kind: StoreKind) -> Answer {
     if let Some(value) = snapshot.environ(id).filter(|_| kind == StoreKind::Environ) {
         return answer::json_with_etag(&call.parts, value);
     }
-    let near = hinagata_value::near_names(id, snapshot.documents(kind).keys().map(|id| &**id));
+    let next_id = |from: &str| {
+        let rest = (Bound::Included(from), Bound::Unbounded);
+        snapshot.documents(kind).range::<str, _>(rest).next().map(|(known, _)| &**known)
+    };
+    let near = hinagata_value::near_sorted_names(id, next_id, |_| true);
     let short_id: String = id.chars().take(80).collect();
     Err(Problem::not_found(format!("{} `{short_id}` not found", kind.singular())).with_member("near", near))
 }
@@ -75,9 +92,60 @@ async fn put_document(mut call: Call, kind: StoreKind) -> Answer {
     let bytes = call.read_body().await?;
     let value = call.parse_json(&bytes)?;
     check_change(&call, kind, &id, Some(&value))?;
-    let change = vec![StoreChange::set(kind, id, value)];
-    call.app.engine.write_store(change).await.map_err(|error| Problem::in_request_body(&error))?;
-    Ok(answer::no_content())
+    let change = StoreChange::set(kind, id.as_str(), value.clone());
+    let precondition = Precondition::from_headers(&call.parts.headers);
+    write_document(&call.app, precondition, change).await.map_err(|failure| match failure {
+        WriteFailure::Problem(problem) => problem,
+        WriteFailure::Store(error) => Problem::in_request_body(&error),
+    })?;
+    let reach = call.app.access.reach(&call.caller);
+    let found = document_findings(&call.app.engine, (kind, &id, &value), reach.map(|reach| &**reach));
+    let mut response = if found.is_empty() {
+        answer::no_content()
+    } else {
+        let warnings: Vec<Value> = found.iter().map(finding_json).collect();
+        answer::json_with_status(StatusCode::OK, &json!({"warnings": warnings}))?
+    };
+    set_document_etag(&call, kind, &id, &mut response)?;
+    Ok(response)
+}
+
+/// Adds the ETag of the written document, for the next conditional write.
+fn set_document_etag(call: &Call, kind: StoreKind, id: &str, response: &mut Response) -> Result<(), Problem> {
+    let all = call.app.engine.store().unwrap_or_default();
+    if let Some(stored) = all.documents(kind).get(id) {
+        let tag = answer::json_etag(&*stored.value)?;
+        if let Ok(tag) = tag.parse() {
+            response.headers_mut().insert(header::ETAG, tag);
+        }
+    }
+    Ok(())
+}
+
+/// Why a document was not written.
+enum WriteFailure {
+    Problem(Problem),
+    Store(hinagata::Error),
+}
+
+/// Writes a change if the document is as the request expects it.
+async fn write_document(
+    app: &App,
+    precondition: Option<Precondition>,
+    change: StoreChange,
+) -> Result<(), WriteFailure> {
+    let engine = &app.engine;
+    let Some(precondition) = precondition else {
+        let _guard = WRITES.read().await;
+        return engine.write_store(vec![change]).await.map_err(WriteFailure::Store);
+    };
+    let _guard = WRITES.write().await;
+    let all = engine.store().unwrap_or_default();
+    let now =
+        all.documents(change.kind).get(change.id.as_str()).map(|stored| answer::json_etag(&*stored.value));
+    let now = now.transpose().map_err(WriteFailure::Problem)?;
+    precondition.check_tag(now.as_deref()).map_err(WriteFailure::Problem)?;
+    engine.write_store(vec![change]).await.map_err(WriteFailure::Store)
 }
 
 async fn delete_document(call: Call, kind: StoreKind) -> Answer {
@@ -88,7 +156,13 @@ async fn delete_document(call: Call, kind: StoreKind) -> Answer {
         });
     }
     check_change(&call, kind, &id, None)?;
-    call.app.engine.write_store(vec![StoreChange::delete(kind, id)]).await?;
+    let precondition = Precondition::from_headers(&call.parts.headers);
+    write_document(&call.app, precondition, StoreChange::delete(kind, id)).await.map_err(|failure| {
+        match failure {
+            WriteFailure::Problem(problem) => problem,
+            WriteFailure::Store(error) => Problem::from(error),
+        }
+    })?;
     Ok(answer::no_content())
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The reasons are in `docs/design/route-table.md`.
 
-use super::{Route, agents, chat, events, modules, packs, prompts, render, service, store};
+use super::{Route, agents, chat, diagnostics, events, modules, packs, prompts, render, service, store};
 use crate::{
     access::Scope::{self, Admin, Chat, Read, Render, Write},
     call::Handler,
@@ -106,6 +106,9 @@ const EVENT_STREAM: ResponseSpec = ResponseSpec {
     description: "the response as server-sent events, for `stream: true`",
 };
 const NO_CONTENT: ResponseSpec = ResponseSpec { status: 204, media: "", schema: "", description: "done" };
+
+const WRITTEN: ResponseSpec =
+    json(200, "Warnings", "done, but prompts of the document cannot be used as written");
 
 const PAGE_PARAMS: &[(&str, &str)] = &[
     ("view", "`full` returns objects instead of ids"),
@@ -225,6 +228,11 @@ pub(super) static ROUTES: &[Route] = &[
         |call| Box::pin(prompts::remove_resolution(call)),
     )
     .responses(&[NO_CONTENT]),
+    get("/api/diagnostics", Some(Read), "prompts", "List what is wrong with prompts and documents", |call| {
+        Box::pin(diagnostics::list_diagnostics(call))
+    })
+    .query_params(&[("severity", "`error` or `warning`; both without it")])
+    .responses(&[json(200, "Findings", "the findings, sorted by source"), NOT_MODIFIED]),
     get("/api/extensions", Some(Read), "store", "List the ids of all extensions", |call| {
         Box::pin(store::list_extensions(call))
     })
@@ -240,7 +248,7 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(store::put_extension(call))
     })
     .body("Document", true)
-    .responses(&[NO_CONTENT]),
+    .responses(&[NO_CONTENT, WRITTEN]),
     delete("/api/extensions/{id}", Some(Write), "store", "Delete an extension", |call| {
         Box::pin(store::delete_extension(call))
     })
@@ -258,7 +266,7 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(store::put_template(call))
     })
     .body("Document", true)
-    .responses(&[NO_CONTENT]),
+    .responses(&[NO_CONTENT, WRITTEN]),
     delete("/api/templates/{id}", Some(Write), "store", "Delete a template", |call| {
         Box::pin(store::delete_template(call))
     })
@@ -278,7 +286,7 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(store::put_environ(call))
     })
     .body("Anything", true)
-    .responses(&[NO_CONTENT]),
+    .responses(&[NO_CONTENT, WRITTEN]),
     delete("/api/environs/{id}", Some(Write), "store", "Delete an environ", |call| {
         Box::pin(store::delete_environ(call))
     })
@@ -304,7 +312,7 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(store::put_tool(call))
     })
     .body("Document", true)
-    .responses(&[NO_CONTENT]),
+    .responses(&[NO_CONTENT, WRITTEN]),
     delete("/api/tools/{id}", Some(Write), "store", "Delete a tool", |call| {
         Box::pin(store::delete_tool(call))
     })

@@ -97,6 +97,49 @@ async fn a_failing_provider_is_retried_and_then_reported() {
         chat(&daemon, "/api/prompts/talk/chat", &json!({"model": "m"})).await.expect_status(502)
     };
     assert_eq!((&old["success"], &old["code"]), (&json!(false), &json!("502")));
+    assert_eq!(old["provider_status"], 401, "{old}");
+}
+
+#[tokio::test]
+async fn a_response_that_is_no_answer_is_a_problem_on_every_path() {
+    let provider = FakeProvider::start();
+    let daemon = daemon(&provider).await;
+    for reply in [Reply::page("<html>gateway</html>"), Reply::status(200, "[1, 2]"), Reply::status(200, "")] {
+        for stream in [false, true] {
+            let body = json!({"model": "m", "variables": {"manner": "x"}, "stream": stream});
+            provider.reply(reply.clone());
+            let failed = chat(&daemon, OURS, &body).await.expect_status(502);
+            let found = (&failed["code"], &failed["reason"]);
+            assert_eq!(found, (&json!("model"), &json!("answer")), "{reply:?}, stream: {stream}");
+        }
+        provider.reply(reply.clone());
+        chat(&daemon, "/api/prompts/talk/chat", &json!({"model": "m"})).await.expect_status(502);
+    }
+}
+
+#[tokio::test]
+async fn a_wait_that_the_provider_requests_is_passed_on() {
+    let provider = FakeProvider::start();
+    let daemon = daemon(&provider).await;
+    let body = json!({"model": "m", "variables": {"manner": "x"}});
+    provider.reply(Reply::retry_after("77"));
+    let limited = chat(&daemon, OURS, &body).await;
+    assert_eq!((limited.status.as_u16(), limited.header("retry-after")), (502, "77"), "{limited:?}");
+    for _ in 0..5 {
+        provider.reply(Reply::Status {
+            status: 503,
+            headers: vec![("retry-after".to_owned(), "60".to_owned())],
+            body: String::new(),
+        });
+        chat(&daemon, OURS, &body).await.expect_status(502);
+    }
+    let asked = provider.received().len();
+    let refused = chat(&daemon, OURS, &body).await;
+    let wait: u64 = refused.header("retry-after").parse().expect("is a number");
+    assert!((50..=60).contains(&wait), "{refused:?}");
+    let refused = refused.expect_status(503);
+    assert_eq!((&refused["code"], &refused["reason"]), (&json!("model"), &json!("down")));
+    assert_eq!(provider.received().len(), asked, "the provider is left alone");
 }
 
 #[tokio::test]

@@ -76,3 +76,29 @@ async fn errors_have_the_format_of_their_route() {
         assert!(asked.is_problem() && asked.expect_status(404)["code"] == "not_found", "{asked:?}");
     }
 }
+
+#[tokio::test]
+async fn defaults_of_parameters_are_in_variables_and_args() {
+    let daemon = Daemon::start().await;
+    let template = json!({"name": "d", "prompt": "{{.variables.repo}} {{.args.repo}} {{.repo}}",
+        "parameters": [{"name": "repo", "type": "string", "default": "dflt"}]});
+    daemon.put(StoreKind::Template, "d", template).await;
+    let ours = daemon.post("/api/render/prompts/d", &json!({})).await.expect_status(200);
+    assert_eq!(ours["rendered_prompt"], "dflt dflt dflt");
+    let second = daemon.post("/api/prompts/d/render", &json!({"args": {}})).await.expect_status(200);
+    assert_eq!(second["prompt"], "dflt dflt dflt");
+    let body = json!({"variables": {"repo": "mine"}});
+    let passed = daemon.post("/api/render/prompts/d", &body).await.expect_status(200);
+    assert_eq!(passed["rendered_prompt"], "mine mine mine");
+}
+
+#[tokio::test]
+async fn a_failed_tool_is_in_the_warnings_of_the_legacy_route() {
+    let daemon = Daemon::start().await;
+    let tool =
+        json!({"name": "find", "module": "files", "type": "restful", "url": "http://forbidden.example/"});
+    daemon.put(StoreKind::Tool, "files.find", tool).await;
+    daemon.put(StoreKind::Template, "u", json!({"name": "u", "prompt": "[{{files_find}}]"})).await;
+    let rendered = daemon.post("/api/prompts/u/render", &json!({"args": {}})).await.expect_status(200);
+    assert_eq!(rendered["warnings"][0]["about"], "tool files.find", "{rendered}");
+}

@@ -54,21 +54,6 @@ async fn bytes_that_are_not_http_do_no_harm() {
 }
 
 #[tokio::test]
-async fn more_connections_than_allowed_wait() {
-    let daemon = Setup::new().set("server.max_connections=2").start().await;
-    let (first, second) = (connect(&daemon).await, connect(&daemon).await);
-    let mut third = connect(&daemon).await;
-    third
-        .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-        .await
-        .expect("is sent");
-    drop(first);
-    let answer = read_all(&mut third).await;
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    drop(second);
-}
-
-#[tokio::test]
 async fn a_caller_over_the_rate_limit_gets_retry_after() {
     let daemon = Setup::new().set("server.rate=3").start().await;
     let mut refused = None;
@@ -93,7 +78,7 @@ async fn overload_is_refused_immediately_and_running_requests_finish() {
     let daemon = Setup::new()
         .variable("OPENAI_BASE_URL", &provider.base_url())
         .variable("OPENAI_API_KEY", "k")
-        .set("server.max_requests=4")
+        .set("server.max_chats=4")
         .start()
         .await;
     daemon.put(StoreKind::Template, "t", json!({"name": "t", "prompt": "x"})).await;
@@ -105,7 +90,7 @@ async fn overload_is_refused_immediately_and_running_requests_finish() {
     }
     tokio::time::timeout(LONG, provider.wait_for_requests(4)).await.expect("four are under way");
     for _ in 0..50 {
-        let refused = daemon.post("/api/render/prompts/t", &json!({})).await;
+        let refused = daemon.as_owner("POST", "/api/chat/prompts/t", &json!({"model": "m"})).await;
         assert_eq!(refused.header("retry-after"), "1");
         assert_eq!(refused.expect_status(503)["code"], "overload");
     }
@@ -115,7 +100,7 @@ async fn overload_is_refused_immediately_and_running_requests_finish() {
     }
     // Their room is free once the daemon noticed that they left.
     loop {
-        let answer = daemon.post("/api/render/prompts/t", &json!({})).await;
+        let answer = daemon.as_owner("POST", "/api/chat/prompts/t", &json!({"model": "m"})).await;
         if answer.status == 200 {
             break;
         }

@@ -3,13 +3,17 @@
 mod access;
 mod agents;
 mod chat;
+mod diagnostics;
 mod events;
 mod legacy;
 mod limits;
 mod lists;
+mod load;
 mod mcp;
+mod operation;
 mod packs;
 mod prompts;
+mod reload;
 mod stopping;
 mod store;
 mod support;

@@ -8,7 +8,7 @@ use std::{
 
 use hinagata::{Engine, StateDir, Trust, ports::Store, store::StoreChange, store::StoreKind};
 use hinagata_host::{Environment, OpenOptions, OpenWorkspace};
-use hinagata_server::{Server, ServerOptions};
+use hinagata_server::{Reloader, Server, ServerOptions};
 use hinagata_store::MemoryStore;
 use reqwest::{Client, Method, RequestBuilder, StatusCode, header::HeaderMap};
 use serde_json::{Value, json};
@@ -24,6 +24,8 @@ pub(crate) struct Daemon {
     pub(crate) client: Client,
     pub(crate) directory: Arc<tempfile::TempDir>,
     pub(crate) engine: Engine,
+    pub(crate) reloader: Reloader,
+    options: OpenOptions,
     stop: Option<oneshot::Sender<()>>,
     running: Option<JoinHandle<()>>,
 }
@@ -128,7 +130,7 @@ impl Setup {
         let options =
             OpenOptions { root: Some(root), settings: self.settings, environment, ..OpenOptions::default() };
         let workspace = Arc::new(open_trusted(&options).with_store(self.store));
-        let deadline = self.deadline;
+        let (deadline, open_options) = (self.deadline, options);
         let engine = workspace.open_engine_with(None, |options| options.limits.deadline = deadline);
         let engine = engine.expect("the engine opens");
         let options = ServerOptions {
@@ -139,7 +141,7 @@ impl Setup {
         };
         let server = Server::open(options).await.expect("the daemon opens");
         let url = format!("http://{}", server.address());
-        let token = server.token().to_owned();
+        let (token, reloader) = (server.token().to_owned(), server.reloader());
         let (stop, stopped) = oneshot::channel::<()>();
         let running = tokio::spawn(server.run_until(async move {
             let _ = stopped.await;
@@ -152,6 +154,8 @@ impl Setup {
             client,
             directory: self.directory,
             engine,
+            reloader,
+            options: open_options,
             stop: Some(stop),
             running: Some(running),
         }
@@ -161,11 +165,16 @@ impl Setup {
 /// Opens a workspace whose settings the user trusts.
 fn open_trusted(options: &OpenOptions) -> OpenWorkspace {
     let open = || OpenWorkspace::open(options, Path::new(".")).expect("the workspace opens");
-    let workspace = open();
+    trust_settings(options);
+    open()
+}
+
+/// Trusts the settings as they are in the files. Those that cannot be read stay as they are.
+fn trust_settings(options: &OpenOptions) {
+    let Ok(workspace) = OpenWorkspace::open(options, Path::new(".")) else { return };
     let state = workspace.state.as_ref().expect("has a state directory");
     let privileged = workspace.privileged_settings.as_deref();
     Trust::new(state).record(&workspace.root.path, privileged, SystemTime::now()).expect("is recorded");
-    open()
 }
 
 impl Daemon {
@@ -199,6 +208,11 @@ impl Daemon {
     /// Puts a document into the store, past the daemon.
     pub(crate) async fn put(&self, kind: StoreKind, id: &str, value: Value) {
         self.engine.write_store(vec![StoreChange::set(kind, id, value)]).await.expect("is written");
+    }
+
+    /// Trusts the settings of the workspace as they are now.
+    pub(crate) fn trust_settings(&self) {
+        trust_settings(&self.options);
     }
 
     pub(crate) fn root(&self) -> PathBuf {

@@ -1,0 +1,41 @@
+//! Reporting what is wrong with prompts and documents.
+
+use std::sync::Arc;
+
+use hyper::StatusCode;
+use serde_json::Value;
+
+use crate::{
+    answer,
+    call::{Answer, Call},
+    findings::{finding_json, list_findings, severity_name},
+    problem::Problem,
+};
+
+/// `GET /api/diagnostics`
+pub(super) async fn list_diagnostics(call: Call) -> Answer {
+    let mut wanted = None;
+    for (name, value) in call.query_pairs() {
+        match (name.as_str(), value.as_str()) {
+            ("severity", "error" | "warning") => wanted = Some(value),
+            ("severity", _) => {
+                return Err(Problem::bad_request(format!("unknown severity `{value}`"))
+                    .with_hint("use `error` or `warning`"));
+            }
+            _ => {
+                return Err(Problem::bad_request(format!("unknown query parameter `{name}`"))
+                    .with_hint("known parameters: severity"));
+            }
+        }
+    }
+    let app = Arc::clone(&call.app);
+    let reach = app.access.reach(&call.caller).cloned();
+    let work = move || list_findings(&app.engine, &app.store_findings, reach.as_deref());
+    let found = tokio::task::spawn_blocking(work).await.map_err(|_| {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", "the check failed unexpectedly")
+    })?;
+    let is_wanted = |severity| wanted.as_deref().is_none_or(|wanted| wanted == severity_name(severity));
+    let listed: Vec<Value> =
+        found.iter().filter(|found| is_wanted(found.severity)).map(finding_json).collect();
+    answer::json_with_etag(&call.parts, &listed)
+}
