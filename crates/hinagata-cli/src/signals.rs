@@ -1,4 +1,4 @@
-//! Signals that stop the process.
+//! Signals that stop the process or ask it to reload.
 
 use std::io;
 
@@ -34,4 +34,33 @@ pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
             let _ = tokio::signal::ctrl_c().await;
         }
     })
+}
+
+/// The hangup signals (SIGHUP) of this process. Other systems than Unix have none.
+#[cfg(feature = "server")]
+pub(crate) struct Hangups(#[cfg(unix)] tokio::signal::unix::Signal);
+
+#[cfg(feature = "server")]
+impl Hangups {
+    /// Listens. From here on, the signal does not end the process.
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        #[cfg(unix)]
+        {
+            let hangup = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup());
+            let failed =
+                |error: io::Error| Failure::system_error(format!("cannot wait for signals: {error}"));
+            hangup.map(Self).map_err(failed)
+        }
+        #[cfg(not(unix))]
+        Ok(Self())
+    }
+
+    /// Waits for the next one.
+    pub(crate) async fn next(&mut self) {
+        #[cfg(unix)]
+        if self.0.recv().await.is_some() {
+            return;
+        }
+        std::future::pending().await;
+    }
 }

@@ -1,10 +1,22 @@
-//! Questions at a terminal.
+//! Terminals, and questions at them.
 
 use std::io::{self, BufRead, IsTerminal as _, Write};
 
 /// Whether a question is possible: standard input and standard error are terminals.
 pub(crate) fn can_ask() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Whether a user sees the status, and nothing keeps it: standard error is a terminal.
+#[cfg(feature = "server")]
+pub(crate) fn shows_status() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Whether this process was started at a terminal, also if its output goes elsewhere.
+#[cfg(feature = "server")]
+pub(crate) fn has_terminal() -> bool {
+    io::stdin().is_terminal() || io::stderr().is_terminal()
 }
 
 /// Asks for a number from 1 to `count` on standard error. `None` for an empty answer or the end of input.

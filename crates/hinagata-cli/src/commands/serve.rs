@@ -1,29 +1,38 @@
 //! `hina serve`: the daemon.
 
+mod check;
+mod service_manager;
+
 use std::{
+    env,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use hinagata::StateDir;
 use hinagata_host::{Environment, OpenWorkspace};
-use hinagata_server::{LinkSpan, Server, ServerOptions, example_call, legacy_config};
+use hinagata_server::{LinkSpan, Server, ServerOptions, ServerSettings, example_call, legacy_config};
 use serde_json::json;
 
+use self::service_manager::ServiceManager;
 use crate::{
     failure::Failure,
     log::start_log,
     output::{self, Format},
     python::PythonState,
-    signals::stop_signal,
+    signals::{Hangups, stop_signal},
     telemetry::Telemetry,
+    terminal,
     workspace::{Globals, Workspace},
 };
 
 /// Serve prompts over HTTP
 ///
 /// By default, the daemon listens on localhost, uses the embedded store and serves the built-in prompts. Reading and
-/// rendering need no key; chat and changes need the token that is created at startup. On SIGTERM and Ctrl-C, it answers
-/// all running requests and exits.
+/// rendering need no key; chat and changes need the token that is created at startup. A terminal shows the token;
+/// elsewhere, where output is kept as a log, the daemon prints the path of the file that contains it. On SIGTERM and
+/// Ctrl-C, it answers all running requests and exits. On SIGHUP, it reads prompts,
+/// approvals, keys and limits again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -34,6 +43,10 @@ pub(crate) struct Arguments {
     /// The config.yaml of an older daemon
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
+
+    /// Ask the running daemon whether it is ready, and exit; exit code 5 if not
+    #[arg(long)]
+    check: bool,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -41,6 +54,7 @@ const EXAMPLES: &str = "Examples:
   hina serve --listen 127.0.0.1:0 --json
   hina serve --set store.url=redis://127.0.0.1:6379
   hina serve --config config.yaml
+  hina serve --check
 
 GET /docs lists all routes; GET /openapi.json describes them for programs.";
 
@@ -55,6 +69,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let mut settings = old.settings;
     settings.extend(arguments.listen.as_ref().map(|address| format!("server.listen={address}")));
     let globals = &globals.below_settings(settings);
+    if arguments.check {
+        let workspace = Workspace::open_quietly(globals)?;
+        return check::check_daemon(ServerSettings::from_settings(&workspace.host.settings)?.listen, globals);
+    }
     let workspace = Workspace::open_daemon(globals, environment, OpenWorkspace::check_serving)?;
     let telemetry = Telemetry::start()?;
     start_log(&workspace, telemetry.as_ref())?;
@@ -67,6 +85,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 async fn serve(workspace: &Workspace, globals: &Globals, link_span: Option<LinkSpan>) -> Result<(), Failure> {
+    let manager = ServiceManager::from_variables(|name| env::var_os(name));
     let server = Server::open(ServerOptions {
         workspace: Arc::clone(&workspace.host),
         engine: workspace.daemon_engine()?,
@@ -80,16 +99,42 @@ async fn serve(workspace: &Workspace, globals: &Globals, link_span: Option<LinkS
     for warning in server.warnings() {
         workspace.print_warning(&hinagata::Diagnostic::warning("daemon", warning.clone()));
     }
-    let stop = stop_signal()?;
+    let (stop, mut hangups) = (stop_signal()?, Hangups::listen()?);
+    let (address, reloader) = (server.address(), server.reloader());
     print_address(&server, globals)?;
-    server.run_until(stop).await;
+    manager.report_ready(address);
+    let reloads = async {
+        // Whoever closes the terminal of a daemon wants it to end.
+        let ends = terminal::has_terminal();
+        loop {
+            hangups.next().await;
+            if ends {
+                return;
+            }
+            manager.report_reload();
+            // The result is logged; after an error, the daemon goes on as it was.
+            let _ = reloader.reload_workspace().await;
+            manager.report_ready(address);
+        }
+    };
+    let ended = async {
+        tokio::select! {
+            () = stop => {}
+            () = reloads => {}
+        }
+        manager.report_stop();
+    };
+    tokio::select! {
+        () = server.run_until(ended) => {}
+        () = manager.send_pings() => {}
+    }
     if Format::from_globals(globals) == Format::Text {
         output::print_status("stopped\n");
     }
     Ok(())
 }
 
-/// Prints the address and an example.
+/// Prints the address, an example, and the token or where it is.
 fn print_address(server: &Server, globals: &Globals) -> Result<(), Failure> {
     let address = server.address();
     if Format::from_globals(globals) == Format::Json {
@@ -99,10 +144,20 @@ fn print_address(server: &Server, globals: &Globals) -> Result<(), Failure> {
         }));
     }
     output::print_text(&format!("listening on http://{address}\n"))?;
+    let page = match terminal::shows_status() {
+        true => format!("Page:   http://{address}/#token={}", server.token()),
+        // Such output is usually kept, for example by journald: it must not hold the token.
+        false => {
+            let file = server.token_file().map_or_else(
+                || format!("not kept, because {} is not writable", StateDir::VARIABLE),
+                |file| file.display().to_string(),
+            );
+            format!("Page:   http://{address}/\nToken:  {file}")
+        }
+    };
     output::print_status(&format!(
-        "\nTry it:\n\n{}\n\nPage:   http://{address}/#token={}\nRoutes: http://{address}/docs\nStop with Ctrl-C.\n",
+        "\nTry it:\n\n{}\n\n{page}\nRoutes: http://{address}/docs\nStop with Ctrl-C.\n",
         indented(&example_call(address)),
-        server.token(),
     ));
     Ok(())
 }

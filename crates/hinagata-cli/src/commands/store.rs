@@ -1,5 +1,7 @@
 //! `hina store`: reads and writes the store.
 
+mod transfer;
+
 use std::path::PathBuf;
 
 use hinagata::{
@@ -9,6 +11,7 @@ use hinagata::{
 use serde_json::{Map, Value, json};
 
 use crate::{
+    exit,
     failure::Failure,
     input::Inputs,
     output::{self, Format},
@@ -72,9 +75,9 @@ enum Command {
         #[arg(required = true)]
         ids: Vec<String>,
     },
-    /// Export all documents as JSON
+    /// Export all documents as JSON; exit code 1 if invalid ones are left out
     Export,
-    /// Import all documents of an export, or none if one is invalid
+    /// Import all documents of an export, or none if some are invalid; all of those are reported
     Import {
         /// The document; - reads standard input
         file: PathBuf,
@@ -82,7 +85,7 @@ enum Command {
         #[arg(long)]
         replace: bool,
     },
-    /// Show the location, health and problems of the store
+    /// Show the location, health and problems of the store; exit code 5 if it does not answer
     Status,
     /// Print the JSON Schema of extensions or tools
     Schema {
@@ -105,8 +108,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             write(&engine, vec![StoreChange::set(*kind, id.as_str(), value)])
         }
         Command::Delete { kind, ids } => delete(&engine, &workspace, *kind, ids),
-        Command::Export => output::print_json(&export_documents(&*live_snapshot(&engine, &workspace)?)),
-        Command::Import { file, replace } => import(&engine, &workspace, file, *replace, globals),
+        Command::Export => transfer::export_documents(&*live_snapshot(&engine, &workspace)?),
+        Command::Import { file, replace } => {
+            transfer::import_documents(&engine, &workspace, file, *replace, globals)
+        }
         Command::Status => status(&engine, &workspace, globals),
         Command::Schema { .. } => unreachable!("printed above"),
     }
@@ -192,66 +197,6 @@ fn delete(engine: &Engine, workspace: &Workspace, kind: StoreKind, ids: &[String
     write(engine, ids.iter().map(|id| StoreChange::delete(kind, id.as_str())).collect())
 }
 
-fn export_documents(snapshot: &StoreSnapshot) -> Value {
-    let documents = |kind: StoreKind| {
-        let pair = |(id, stored): (&std::sync::Arc<str>, &hinagata::store::Stored)| {
-            (id.to_string(), (*stored.value).clone())
-        };
-        Value::Object(snapshot.documents(kind).iter().map(pair).collect())
-    };
-    Value::Object(StoreKind::ALL.into_iter().map(|kind| (kind.to_string(), documents(kind))).collect())
-}
-
-fn import(
-    engine: &Engine,
-    workspace: &Workspace,
-    file: &std::path::Path,
-    replace: bool,
-    globals: &Globals,
-) -> Result<(), Failure> {
-    let text = Inputs::default().read_text(file, "FILE")?;
-    let document: Value = serde_json::from_str(&text)
-        .map_err(|error| Failure::usage_error(format!("`{}` is not valid JSON: {error}", file.display())))?;
-    let wrong =
-        |what: String| Failure::usage_error(what).with_hint("`hina store export` prints such a document");
-    let Value::Object(kinds) = document else {
-        return Err(wrong(
-            "the document is not an object of extensions, templates, environs and tools".to_owned(),
-        ));
-    };
-    let mut changes = Vec::new();
-    for (name, documents) in kinds {
-        let kind: StoreKind = name.parse()?;
-        let Value::Object(documents) = documents else {
-            return Err(wrong(format!("`{name}` is not an object of documents by id")));
-        };
-        changes.extend(documents.into_iter().map(|(id, value)| StoreChange::set(kind, id, value)));
-    }
-    let count = changes.len();
-    let mut taken = 0;
-    if replace {
-        let snapshot = live_snapshot(engine, workspace)?;
-        let stays =
-            |kind: StoreKind, id: &str| changes.iter().any(|change| change.kind == kind && change.id == id);
-        let gone: Vec<StoreChange> = StoreKind::ALL
-            .into_iter()
-            .flat_map(|kind| snapshot.documents(kind).keys().map(move |id| (kind, id)))
-            .filter(|(kind, id)| !stays(*kind, id))
-            .map(|(kind, id)| StoreChange::delete(kind, &**id))
-            .collect();
-        taken = gone.len();
-        changes.extend(gone);
-    }
-    write(engine, changes)?;
-    match Format::from_globals(globals) {
-        Format::Json => output::print_json(&json!({"written": count, "deleted": taken})),
-        Format::Text => output::print_text(&match replace {
-            true => format!("{count} written, {taken} deleted\n"),
-            false => format!("{count} written\n"),
-        }),
-    }
-}
-
 fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
     let snapshot = engine.store().ok_or_else(|| Error::new(Code::Store, "no store is configured"))?;
     let place = hinagata_host::store_location(&workspace.host.settings, |file| workspace.display_path(file));
@@ -271,7 +216,7 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
                 "freshness": snapshot.health.freshness.as_str(),
                 "documents": counts,
                 "diagnostics": found,
-            }))
+            }))?;
         }
         Format::Text => {
             let mut rows = vec![
@@ -284,9 +229,11 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
             ];
             rows.extend(counts.into_iter().map(|(kind, count)| vec![kind, count.to_string()]));
             snapshot.diagnostics.iter().for_each(|found| workspace.print_warning(found));
-            output::print_text(&output::align_columns(&rows))
+            output::print_text(&output::align_columns(&rows))?;
         }
     }
+    // Scripts ask whether the store can be used; why not is printed.
+    if snapshot.health.is_up() { Ok(()) } else { Err(Failure::Printed(exit::Code::Network)) }
 }
 
 /// How changes by others are detected, for display.

@@ -120,6 +120,26 @@ fn a_failure_says_what_the_provider_said_and_never_the_key() {
 }
 
 #[test]
+fn a_response_that_is_no_answer_is_an_error_however_it_is_printed() {
+    let (place, provider) = (workspace(), FakeProvider::start());
+    for arguments in [&["--model", "m"][..], &["--model", "m", "--no-stream"], &["--model", "m", "--json"]] {
+        for reply in
+            [Reply::page("<html>gateway</html>"), Reply::status(200, "[1, 2]"), Reply::status(200, "")]
+        {
+            provider.reply(reply.clone());
+            let output = chat(place.path(), &provider, arguments);
+            let (text, talk) = printed_texts(&output);
+            assert_eq!(
+                (output.status.code(), text.as_str()),
+                (Some(5), ""),
+                "{arguments:?} {reply:?}: {talk}"
+            );
+            assert!(talk.contains("invalid response from `openai`"), "{talk}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_that_breaks_off_is_printed_as_far_as_it_came() {
     let (place, provider) = (workspace(), FakeProvider::start());
     let piece = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": "half"}}]}));

@@ -6,11 +6,13 @@
 mod chat;
 mod cli;
 mod common;
+mod deploy;
 mod docs;
 mod process;
 mod render_file;
 mod serve;
 mod shell;
+mod store;
 mod tools;
 mod tutorial;
 mod watch;

@@ -45,6 +45,7 @@ impl Daemon {
             .envs(variables.iter().copied())
             .env("HINAGATA_STATE", place.path().join("state"))
             .env("XDG_CONFIG_HOME", place.path().join("config"))
+            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -88,10 +89,14 @@ impl Daemon {
         self.shell(&format!("curl -s http://{}{path}", self.address))
     }
 
-    /// Sends a signal and waits for the end; its exit code and what it said.
-    fn end(mut self, signal: &str) -> (Option<i32>, String) {
+    fn signal(&self, signal: &str) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &id]).status().expect("runs").success());
+    }
+
+    /// Sends a signal and waits for the end; its exit code and what it said.
+    fn end(mut self, signal: &str) -> (Option<i32>, String) {
+        self.signal(signal);
         let status = self.child.wait().expect("ends");
         (status.code(), self.said.recv_timeout(LONG).expect("says something"))
     }
@@ -106,7 +111,11 @@ impl Drop for Daemon {
 
 #[test]
 fn calls_answer_as_the_pages_about_the_daemon_say() {
-    for (page, least) in [("docs/reference/http.md", 8), ("docs/guides/run-the-daemon.md", 2)] {
+    for (page, least) in [
+        ("docs/reference/http.md", 8),
+        ("docs/guides/run-the-daemon.md", 2),
+        ("docs/guides/operate-the-daemon.md", 2),
+    ] {
         let daemon = Daemon::open();
         let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(page);
         let text = std::fs::read_to_string(text).expect("the page exists");
@@ -179,12 +188,160 @@ fn a_log_tells_no_values_and_no_keys() {
     ));
     daemon.shell(&format!("curl -s {url}/prompts -H 'authorization: Bearer private-key'"));
     let metrics = daemon.get("/metrics");
-    let (_, said) = daemon.end("-TERM");
-    let log: String = said.lines().filter(|line| !line.starts_with("Page:")).collect();
+    let (_, log) = daemon.end("-TERM");
     assert!(log.contains("/api/render/prompts/{id}"), "{log}");
     for secret in ["private-value", "private-key", &token] {
         assert!(!log.contains(secret) && !metrics.contains(secret), "{secret}: {log}");
     }
+}
+
+/// What is not a terminal is usually kept: a journal, a file, a collector.
+#[test]
+fn output_that_is_kept_has_the_path_of_the_token_but_not_the_token() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let daemon = Daemon::open();
+    let port = daemon.address.rsplit(':').next().expect("has a port");
+    let file = daemon.place.path().join(format!("state/daemon/token-{port}"));
+    let mode = std::fs::metadata(&file).expect("exists").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let token = daemon.token.clone();
+    let (_, said) = daemon.end("-TERM");
+    assert!(!said.contains(&token) && said.contains(&format!("Token:  {}\n", file.display())), "{said}");
+    assert!(!file.exists(), "the token of a daemon that ended is useless");
+}
+
+#[test]
+fn a_terminal_shows_the_token() {
+    let place = tempfile::tempdir().expect("a directory");
+    let command = format!("exec '{}' serve --listen 127.0.0.1:0", env!("CARGO_BIN_EXE_hina"));
+    let mut terminal = Command::new("script")
+        .args(["-qefc", &command, "/dev/null"])
+        .current_dir(place.path())
+        .env("HINAGATA_STATE", place.path().join("state"))
+        .env("XDG_CONFIG_HOME", place.path().join("config"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let mut shown = BufReader::new(terminal.stdout.take().expect("is piped")).lines().map_while(Result::ok);
+    let page = shown.find(|line| line.starts_with("Page:")).expect("shows the page");
+    let directory = std::fs::read_dir(place.path().join("state/daemon")).expect("a directory");
+    let paths = directory.map(|entry| entry.expect("readable").path());
+    let is_token = |path: &PathBuf| path.display().to_string().contains("token-");
+    let token =
+        std::fs::read_to_string(paths.into_iter().find(is_token).expect("is kept")).expect("readable");
+    assert!(page.trim_end().ends_with(&format!("/#token={}", token.trim_end())), "{page}");
+    assert!(shown.any(|line| line.starts_with("Stop with Ctrl-C.")));
+    let mut keyboard = terminal.stdin.take().expect("is piped");
+    std::io::Write::write_all(&mut keyboard, b"\x03").expect("typed");
+    assert!(shown.any(|line| line.contains("stopped")));
+    terminal.wait().expect("ends");
+}
+
+/// A service manager that has to be told what the daemon does.
+struct ServiceManager {
+    socket: std::os::unix::net::UnixDatagram,
+    place: tempfile::TempDir,
+}
+
+impl ServiceManager {
+    fn new() -> Self {
+        let place = tempfile::tempdir().expect("a directory");
+        let socket = std::os::unix::net::UnixDatagram::bind(place.path().join("notify")).expect("bound");
+        socket.set_read_timeout(Some(LONG)).expect("set");
+        Self { socket, place }
+    }
+
+    fn path(&self) -> String {
+        self.place.path().join("notify").display().to_string()
+    }
+
+    /// The next report that is not a sign of life.
+    fn next_report(&self) -> String {
+        loop {
+            let report = self.next_datagram();
+            if report != "WATCHDOG=1\n" {
+                return report;
+            }
+        }
+    }
+
+    fn next_datagram(&self) -> String {
+        let mut buffer = [0; 512];
+        let length = self.socket.recv(&mut buffer).expect("a report");
+        String::from_utf8(buffer[..length].to_vec()).expect("is text")
+    }
+}
+
+#[test]
+fn a_service_manager_learns_when_the_daemon_is_ready_reloads_and_stops() {
+    let manager = ServiceManager::new();
+    let daemon =
+        Daemon::start_in(&[("NOTIFY_SOCKET", manager.path().as_str())], |_| {}, &["--listen", "127.0.0.1:0"]);
+    let ready = format!("READY=1\nSTATUS=listening on http://{}\n", daemon.address);
+    assert_eq!(manager.next_datagram(), ready);
+    for _ in 0..2 {
+        daemon.signal("-HUP");
+        assert!(manager.next_datagram().starts_with("RELOADING=1\nMONOTONIC_USEC="));
+        assert_eq!(manager.next_datagram(), ready);
+    }
+    assert!(daemon.get("/healthz").contains("ok"));
+    let (code, said) = daemon.end("-TERM");
+    assert_eq!(code, Some(0), "{said}");
+    assert!(manager.next_datagram().starts_with("STOPPING=1\n"));
+    assert!(said.contains("reloaded"), "{said}");
+}
+
+#[test]
+fn a_service_manager_gets_signs_of_life_until_the_daemon_ends() {
+    let manager = ServiceManager::new();
+    let daemon = Daemon::start_in(
+        &[("NOTIFY_SOCKET", manager.path().as_str()), ("WATCHDOG_USEC", "20000")],
+        |_| {},
+        &["--listen", "127.0.0.1:0"],
+    );
+    assert!(manager.next_report().starts_with("READY=1\n"));
+    (0..3).for_each(|_| assert_eq!(manager.next_datagram(), "WATCHDOG=1\n"));
+    assert_eq!(daemon.end("-TERM").0, Some(0));
+    assert!(manager.next_report().starts_with("STOPPING=1\n"));
+}
+
+#[test]
+fn a_check_tells_whether_the_daemon_is_ready() {
+    let check = |address: &str, more: &[&str]| {
+        let place = tempfile::tempdir().expect("a directory");
+        let output = Command::new(env!("CARGO_BIN_EXE_hina"))
+            .args(["serve", "--check", "--listen", address])
+            .args(more)
+            .current_dir(place.path())
+            .env("HINAGATA_STATE", place.path().join("state"))
+            .env("XDG_CONFIG_HOME", place.path().join("config"))
+            .output()
+            .expect("runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned(), said)
+    };
+    let daemon = Daemon::open();
+    let address = daemon.address.clone();
+    assert_eq!(check(&address, &[]), (Some(0), "ready\n".to_owned(), String::new()));
+    let (code, printed, _) = check(&address, &["--json"]);
+    let answer: Value = serde_json::from_str(&printed).expect("is JSON");
+    assert_eq!((code, &answer["status"]), (Some(0), &Value::from("ready")));
+    daemon.end("-TERM");
+    let (code, printed, said) = check(&address, &[]);
+    assert!(
+        code == Some(5) && printed.is_empty() && said.contains("no daemon answers on"),
+        "{code:?} {said}"
+    );
+
+    // A daemon that never saw its store has nothing to serve yet.
+    let nobody = format!("store.url=redis://127.0.0.1:{}", redis::free_port());
+    let daemon = Daemon::start(|_| {}, &["--listen", "127.0.0.1:0", "--set", &nobody]);
+    let (code, printed, said) = check(&daemon.address, &[]);
+    assert_eq!((code, printed.as_str()), (Some(5), "waiting\n"), "{said}");
+    assert!(said.contains("is not ready: waiting"), "{said}");
+    assert_eq!(check("127.0.0.1:0", &[]).0, Some(2));
 }
 
 /// The spans that a daemon with `settings` sends when it renders and chats for a caller that has a trace, by their names;
@@ -304,4 +461,4 @@ fn requests_made_of_the_description_are_answered_as_it_says() {
 
 #[path = "../../../hinagata-store/tests/it/support/mod.rs"]
 #[expect(dead_code, reason = "the tests of the store use the rest")]
-mod redis;
+pub(crate) mod redis;
