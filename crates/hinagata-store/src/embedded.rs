@@ -64,7 +64,7 @@ impl EmbeddedStore {
     #[must_use]
     pub fn open(root: impl Into<PathBuf>, prefix: &str) -> Self {
         let root = root.into();
-        let log = StoreLog::new(file_path(&root).display().to_string());
+        let log = StoreLog::for_file(file_path(&root).display().to_string());
         let inner = Arc::new(Inner {
             shared: SharedState::new(StoreState::new(KeyLayout::new(prefix), log)),
             root,

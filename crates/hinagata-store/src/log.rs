@@ -14,6 +14,8 @@ const MAX_LINES: usize = 20;
 pub(crate) struct StoreLog {
     /// The address in the lines. A store without one is not logged.
     name: Option<String>,
+    /// It has no server that could be away: opening and closing it are no news.
+    is_file: bool,
     condition: Option<Condition>,
     was_up: bool,
 }
@@ -41,12 +43,17 @@ enum ConditionChange {
 impl StoreLog {
     /// The log of the store at the address `name`, which contains no password.
     pub(crate) fn new(name: impl Into<String>) -> Self {
-        Self { name: Some(name.into()), condition: None, was_up: false }
+        Self { name: Some(name.into()), is_file: false, condition: None, was_up: false }
+    }
+
+    /// The log of the store in the file `name`.
+    pub(crate) fn for_file(name: impl Into<String>) -> Self {
+        Self { name: Some(name.into()), is_file: true, condition: None, was_up: false }
     }
 
     /// No log.
     pub(crate) const fn silent() -> Self {
-        Self { name: None, condition: None, was_up: false }
+        Self { name: None, is_file: false, condition: None, was_up: false }
     }
 
     /// Logs the health if its condition changed.
@@ -58,6 +65,7 @@ impl StoreLog {
         let reason = health.reason().map_or("", Reason::as_str);
         let error = outage.map_or("", |error| error.message());
         match change {
+            ConditionChange::Connected if self.is_file => tracing::debug!(%store, "store opened"),
             ConditionChange::Connected => tracing::info!(%store, changes, "store connected"),
             ConditionChange::Reconnected => tracing::info!(%store, changes, "store reconnected"),
             ConditionChange::Refilled => tracing::info!(%store, "store has documents again"),
@@ -131,8 +139,10 @@ impl StoreLog {
 
 impl Drop for StoreLog {
     fn drop(&mut self) {
-        if let (Some(store), Some(_)) = (&self.name, &self.condition) {
-            tracing::info!(%store, "store stopped");
+        match (&self.name, &self.condition) {
+            (Some(store), Some(_)) if self.is_file => tracing::debug!(%store, "store closed"),
+            (Some(store), Some(_)) => tracing::info!(%store, "store stopped"),
+            _ => {}
         }
     }
 }
