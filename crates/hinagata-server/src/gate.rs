@@ -48,7 +48,7 @@ pub(crate) async fn handle_request(
     notes: Arc<CallNotes>,
 ) -> Response {
     let route = matched.spec;
-    let record = CallRecord::new(&app, matched, &params, &notes);
+    let record = CallRecord::new(&app, (matched.number, route), &params, &notes);
     let accepts_problem = accepts_problem(&parts.headers);
     let origin = app.origins.allowed_origin(&parts.headers).cloned();
     let span = spans::request_span(route, &parts.headers, app.link_span.as_ref());

@@ -13,7 +13,10 @@ use std::{
 };
 
 use crate::{
-    audit::AuditEntry, gate::MatchedRoute, problem::Problem, request_id::RequestId, route::PathParams,
+    audit::AuditEntry,
+    problem::Problem,
+    request_id::RequestId,
+    route::{PathParams, RouteSpec},
     state::App,
 };
 
@@ -65,7 +68,9 @@ impl CallNotes {
 /// A call that is not reported yet. Dropping it reports that the client left.
 pub(crate) struct CallRecord {
     app: Arc<App>,
-    matched: MatchedRoute,
+    route: &'static RouteSpec,
+    /// The index of the route in the table.
+    route_number: usize,
     names: PathParams,
     notes: Arc<CallNotes>,
     started: Instant,
@@ -76,7 +81,7 @@ impl CallRecord {
     /// A call that begins now.
     pub(crate) fn new(
         app: &Arc<App>,
-        matched: MatchedRoute,
+        (route_number, route): (usize, &'static RouteSpec),
         params: &[(&'static str, String)],
         notes: &Arc<CallNotes>,
     ) -> Self {
@@ -86,7 +91,8 @@ impl CallRecord {
         });
         Self {
             app: Arc::clone(app),
-            matched,
+            route,
+            route_number,
             names: names.collect(),
             notes: Arc::clone(notes),
             started: Instant::now(),
@@ -102,7 +108,7 @@ impl CallRecord {
     fn report(&mut self, status: u16, problem: Option<&Problem>) {
         self.is_reported = true;
         let time = self.started.elapsed();
-        self.app.metrics.record_answer(self.matched.number, status, time);
+        self.app.metrics.record_answer(self.route_number, status, time);
         self.log(status, problem, time);
         let Some(who) = self.notes.audited.get() else { return };
         self.app.audit.add_entry(AuditEntry {
@@ -110,8 +116,8 @@ impl CallRecord {
             request: Some(self.notes.request_id.to_shared()),
             who: Arc::clone(who),
             from: self.notes.client,
-            method: self.matched.spec.method,
-            route: self.matched.spec.path,
+            method: self.route.method,
+            route: self.route.path,
             names: std::mem::take(&mut self.names),
             model: self.notes.model.get().cloned(),
             status,
@@ -121,7 +127,7 @@ impl CallRecord {
 
     /// Writes the log line. Texts of callers are recorded as strings, which the log quotes.
     fn log(&self, status: u16, problem: Option<&Problem>, time: Duration) {
-        let (method, route) = (self.matched.spec.method, self.matched.spec.path);
+        let (method, route) = (self.route.method, self.route.path);
         let request = self.notes.request_id.as_str();
         let id = self.names.first().map(|(_, value)| value.as_str());
         let (code, reason) = (problem.map(Problem::code), problem.and_then(Problem::reason));
