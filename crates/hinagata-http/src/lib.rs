@@ -5,7 +5,7 @@
 //! Every request has a timeout and a size limit.
 //!
 //! The client returns plain futures for any executor. Its threads start with the first request. A [`LazyRuntime`] does
-//! the same for other kinds of calls.
+//! the same for other kinds of calls. A [`CircuitBreaker`] suspends calls to a server that does not answer.
 //!
 //! ```
 //! use hinagata_http::{AllowedHosts, HttpClient, HttpError, HttpRequest};
@@ -20,6 +20,7 @@
 
 mod address;
 mod allowed;
+mod breaker;
 mod client;
 mod error;
 mod foreign_text;
@@ -28,6 +29,7 @@ mod tls;
 
 pub use address::is_public;
 pub use allowed::AllowedHosts;
+pub use breaker::{AdmittedCall, BreakerChange, BreakerRules, CallOutcome, CircuitBreaker};
 pub use client::{HttpClient, HttpRequest, HttpResponse, NameResolver};
 pub use error::HttpError;
 pub use foreign_text::{truncate_for_display, with_causes};

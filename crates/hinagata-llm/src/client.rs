@@ -20,7 +20,7 @@ use tokio::runtime::{Handle, Id};
 use crate::{
     ChosenModel, ProviderFailure, ProviderRequest,
     failure::{model_error, with_causes},
-    gate::{Clock, GateRules, Outcome, Pass, ProviderGate, whole_seconds},
+    gate::{Clock, GateRules, Pass, ProviderGate, call_outcome, whole_seconds},
     retry::{self, Retries},
 };
 
@@ -72,7 +72,7 @@ impl Sender {
         let admitted = self.gate(choice).admit_call(self.clock.now());
         let mut pass = admitted.map_err(|refusal| refusal.to_error(choice))?;
         let result = call.await;
-        pass.record_outcome(Outcome::from_result(&result), self.clock.now());
+        pass.record_outcome(call_outcome(&result), self.clock.now());
         result.map(|value| (value, pass))
     }
 

@@ -10,7 +10,7 @@ use hinagata::{
     Reason, Rendered, Result, Settings,
     module::{CompiledPrompt, driver::RequestOptions},
 };
-use hinagata_http::LazyRuntime;
+use hinagata_http::{BreakerRules, LazyRuntime};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 use tracing::Instrument as _;
@@ -68,10 +68,14 @@ impl Llm {
         };
         let retries = Retries { waits: settings.times("llm.retries")?, longest: time("llm.retry_after", 2) };
         let count = |name: &str| settings.count(name).and_then(|count| usize::try_from(count).ok());
+        let pause = time("llm.breaker_pause", 10);
         let rules = GateRules {
             concurrency: count("llm.concurrency").unwrap_or(usize::MAX).max(1),
-            failures: settings.count("llm.breaker_failures").unwrap_or(0),
-            pause: time("llm.breaker_pause", 10),
+            breaker: BreakerRules {
+                max_failures: settings.count("llm.breaker_failures").unwrap_or(0),
+                first_pause: pause,
+                longest_pause: pause,
+            },
         };
         let most = settings.count("llm.max_answer").and_then(|most| usize::try_from(most).ok());
         Ok(Self(Arc::new(Inner {

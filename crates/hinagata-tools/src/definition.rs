@@ -80,7 +80,7 @@ impl ToolDefinition {
         };
         let tool = Tool {
             id: document.id.clone(),
-            module: fields.text("module").or(module).map(str::to_owned),
+            module: fields.text("module").filter(|module| !module.is_empty()).or(module).map(str::to_owned),
             name: fields.text("name").unwrap_or(name).to_owned(),
             description: fields.text("description").map(str::to_owned),
             parameters: fields.schema("parameters"),

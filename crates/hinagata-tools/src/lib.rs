@@ -17,8 +17,6 @@
 //! Definitions are untrusted. So [`ToolSettings`] alone decides which hosts a call may reach and which secrets it
 //! uses. Responses are bounded in size and time, and checked against the schema of the definition.
 
-mod backoff;
-mod breaker;
 mod checks;
 mod definition;
 mod failure;
@@ -30,6 +28,7 @@ mod http;
 #[cfg(feature = "mcp")]
 mod mcp;
 mod module_gate;
+mod refused_hosts;
 mod restful;
 mod set;
 mod settings;
@@ -38,6 +37,7 @@ mod toolbox;
 pub use definition::{CallKind, ToolDefinition, check_document};
 pub use hinagata_http::AllowedHosts;
 pub use host_guard::{NameResolver, SystemResolver};
+pub use refused_hosts::RefusedHost;
 pub use set::function_name;
 pub use settings::{McpServerSettings, ModuleSettings, Secret, SecretHeaders, ToolSettings};
 pub use toolbox::Toolbox;

@@ -6,6 +6,7 @@ use std::{
 };
 
 use hinagata::{Error, Reason, Result, ports::Tool};
+use hinagata_http::{AdmittedCall, BreakerChange, BreakerRules, CallOutcome, CircuitBreaker};
 use hinagata_value::BoundedCache;
 use serde_json::Value;
 use tokio::{
@@ -13,15 +14,24 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{
-    breaker::{AdmittedCall, Breaker, BreakerChange, MAX_FAILURES, ServerSign},
-    failure::tool_error,
-};
+use crate::failure::tool_error;
+
+/// Failures in a row after which calls are refused.
+const MAX_FAILURES: u64 = 5;
+
+/// How long calls to a server that failed are refused, at first and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(30));
 
 /// Maximum remembered modules.
 const MAX_MODULES: usize = 1_024;
 
 type Clock = Arc<dyn Fn() -> Instant + Send + Sync>;
+
+/// A breaker that refuses calls after `max_failures` failures in a row.
+pub(crate) const fn new_breaker(max_failures: u64) -> CircuitBreaker {
+    let (first_pause, longest_pause) = PAUSES;
+    CircuitBreaker::new(BreakerRules { max_failures, first_pause, longest_pause })
+}
 
 /// The gates of all modules. They outlive the definitions of tools, which change more often than servers recover.
 pub(crate) struct ModuleGates {
@@ -47,7 +57,7 @@ impl ModuleGates {
                 subject: subject.clone(),
                 concurrency: self.concurrency,
                 room: Semaphore::new(self.concurrency.min(Semaphore::MAX_PERMITS)),
-                breaker: Mutex::default(),
+                breaker: Mutex::new(new_breaker(MAX_FAILURES)),
                 clock: Arc::clone(&self.clock),
             })
         })
@@ -59,7 +69,7 @@ pub(crate) struct ModuleGate {
     subject: String,
     concurrency: usize,
     room: Semaphore,
-    breaker: Mutex<Breaker>,
+    breaker: Mutex<CircuitBreaker>,
     clock: Clock,
 }
 
@@ -69,9 +79,9 @@ impl ModuleGate {
     /// # Errors
     /// Code `tool`, reason `down`, while the servers of the module do not answer.
     pub(crate) fn admit_call(&self) -> Result<GateCall<'_>> {
-        let admitted = self.with_breaker(Breaker::admit_call);
+        let admitted = self.with_breaker(CircuitBreaker::admit_call);
         admitted
-            .map(|kind| GateCall { gate: self, kind, sign: ServerSign::None })
+            .map(|kind| GateCall { gate: self, kind, outcome: CallOutcome::Unknown })
             .map_err(|left| self.down_error(left))
     }
 
@@ -90,14 +100,14 @@ impl ModuleGate {
         }
     }
 
-    fn with_breaker<T>(&self, work: impl FnOnce(&mut Breaker, Instant) -> T) -> T {
+    fn with_breaker<T>(&self, work: impl FnOnce(&mut CircuitBreaker, Instant) -> T) -> T {
         let now = (self.clock)();
         work(&mut self.breaker.lock().unwrap_or_else(PoisonError::into_inner), now)
     }
 
-    fn record_sign(&self, kind: AdmittedCall, sign: ServerSign) {
+    fn record_outcome(&self, kind: AdmittedCall, outcome: CallOutcome) {
         let subject = &self.subject;
-        match self.with_breaker(|breaker, now| breaker.record_sign(kind, sign, now)) {
+        match self.with_breaker(|breaker, now| breaker.record_outcome(kind, outcome, now)) {
             Some(BreakerChange::Opened(pause)) => tracing::warn!(
                 pause = pause.as_secs_f64(),
                 "{subject} did not answer {MAX_FAILURES} times in a row; its calls are refused"
@@ -140,27 +150,27 @@ pub(crate) struct CallRoom<'g> {
 pub(crate) struct GateCall<'g> {
     gate: &'g ModuleGate,
     kind: AdmittedCall,
-    sign: ServerSign,
+    outcome: CallOutcome,
 }
 
 impl GateCall<'_> {
     /// Records the result of the call.
     pub(crate) fn record_result(mut self, result: &Result<Value>, room: &CallRoom<'_>) {
-        self.sign = match result.as_ref().map_err(Error::reason) {
+        self.outcome = match result.as_ref().map_err(Error::reason) {
             Ok(_) | Err(Some(Reason::Status | Reason::Answer | Reason::Size | Reason::Redirect)) => {
-                ServerSign::Answered
+                CallOutcome::Answered
             }
             // A call that had to wait for room had too little time to tell.
-            Err(Some(Reason::Timeout)) if !room.was_free => ServerSign::None,
-            Err(Some(Reason::Timeout | Reason::Connect)) => ServerSign::Silent,
-            Err(_) => ServerSign::None,
+            Err(Some(Reason::Timeout)) if !room.was_free => CallOutcome::Unknown,
+            Err(Some(Reason::Timeout | Reason::Connect)) => CallOutcome::Failed { requested_pause: None },
+            Err(_) => CallOutcome::Unknown,
         };
     }
 }
 
 impl Drop for GateCall<'_> {
     fn drop(&mut self) {
-        self.gate.record_sign(self.kind, self.sign);
+        self.gate.record_outcome(self.kind, self.outcome);
     }
 }
 

@@ -15,6 +15,7 @@ use std::{
 };
 
 use hinagata::{Error, Reason, Result};
+use hinagata_http::{CallOutcome, CircuitBreaker};
 use rmcp::{
     ServiceError,
     model::{CallToolRequestParams, CallToolResult},
@@ -28,11 +29,11 @@ use self::{
     wrapped::{Wrapping, WrappingTools},
 };
 use crate::{
-    backoff::Backoff,
     checks::SchemaCheck,
     failure::{tool_error, truncate_for_display, with_causes},
     host_guard::HostGuard,
     http::{HttpClients, too_long_error},
+    module_gate::new_breaker,
     settings::{McpServerSettings, ToolSettings},
 };
 
@@ -54,7 +55,7 @@ impl McpServers {
                 settings: own.clone(),
                 max_answer: settings.max_answer,
                 clients: Arc::clone(&clients),
-                state: Mutex::default(),
+                state: Mutex::new(ConnectionState { connection: None, breaker: new_breaker(1) }),
             };
             (name.clone(), Arc::new(server))
         };
@@ -101,10 +102,10 @@ struct McpServer {
     state: Mutex<ConnectionState>,
 }
 
-#[derive(Default)]
 struct ConnectionState {
     connection: Option<Arc<Connection>>,
-    backoff: Backoff,
+    /// Refuses attempts to connect for a while after each failed one.
+    breaker: CircuitBreaker,
 }
 
 /// A connection and the server program, which ends with it.
@@ -169,19 +170,19 @@ impl McpServer {
             return Ok(Arc::clone(connection));
         }
         state.connection = None;
-        if let Some(left) = state.backoff.time_left(Instant::now()) {
+        let attempt = state.breaker.admit_call(Instant::now()).map_err(|left| {
             let message = format!("the server `{}` failed; next attempt in {left:.1?}", self.name);
-            return Err(tool_error(Reason::Down, message).with("server", self.name.as_str()));
-        }
+            tool_error(Reason::Down, message).with("server", self.name.as_str())
+        })?;
         let slow =
             || tool_error(Reason::Timeout, format!("the server `{}` did not start in time", self.name));
         let made = timeout(START_TIMEOUT, self.connect()).await.unwrap_or_else(|_| Err(slow()));
-        let made = made.map_err(|error| {
-            state.backoff.record_failure(Instant::now());
-            error.with("server", self.name.as_str())
-        })?;
-        state.backoff = Backoff::default();
-        let made = Arc::new(made);
+        let outcome = match &made {
+            Ok(_) => CallOutcome::Answered,
+            Err(_) => CallOutcome::Failed { requested_pause: None },
+        };
+        state.breaker.record_outcome(attempt, outcome, Instant::now());
+        let made = Arc::new(made.map_err(|error| error.with("server", self.name.as_str()))?);
         state.connection = Some(Arc::clone(&made));
         Ok(made)
     }
