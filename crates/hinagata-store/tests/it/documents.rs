@@ -323,7 +323,7 @@ fn documents_are_checked_before_they_are_written() {
         assert_eq!(error.code(), Code::RenderSyntax, "{error:?}");
         let place = error.place().expect("it says where");
         assert_eq!(place.file, "store:t#prompt");
-        let error = refused(engine, StoreKind::Template, "t", json!({"prompt": "a", "messages": []}));
+        let error = refused(engine, StoreKind::Template, "t", json!({"prompt": 7}));
         assert_eq!(error.code(), Code::Validation, "{error:?}");
         let error = refused(engine, StoreKind::Extension, "e", json!({"contributes": {}}));
         assert!(error.message().contains("name"), "{error}");

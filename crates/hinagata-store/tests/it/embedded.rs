@@ -170,3 +170,104 @@ fn no_link_leads_out_of_the_workspace() {
     assert!(store.snapshot().environs.is_empty());
     assert!(write(place.path(), vec![environ("a", 1)]).is_err());
 }
+
+/// Runs a function of this file that is not a test of its own, in a process with `root` as its workspace.
+#[cfg(target_os = "linux")]
+fn run_child(mut command: Command, name: &str, root: &std::path::Path) -> String {
+    let output = command
+        .args(["--exact", &format!("embedded::{name}"), "--nocapture"])
+        .env("HINAGATA_TEST_ROOT", root)
+        .output()
+        .expect("starts");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("is text")
+}
+
+/// The next test runs it where files cannot grow any more.
+#[test]
+fn writer_on_a_full_disk() {
+    use std::io::Write as _;
+    let Some(root) = std::env::var_os("HINAGATA_TEST_ROOT") else { return };
+    let store = Arc::new(EmbeddedStore::open(&root, DEFAULT_PREFIX));
+    let engine = Engine::builder(&root).with_store(Arc::<EmbeddedStore>::clone(&store)).open();
+    let text = "x".repeat(64 << 10);
+    let write = |number: usize| {
+        engine.write_store_blocking(vec![StoreChange::set(
+            StoreKind::Environ,
+            format!("n{number}"),
+            json!(text),
+        )])
+    };
+    let written = (0..1_000).take_while(|number| write(*number).is_ok()).count();
+    for _ in 0..2 {
+        let error = write(written).expect_err("the disk is still full");
+        assert_eq!(error.code(), Code::Store, "{error}");
+        let snapshot = store.snapshot();
+        assert!(snapshot.health.is_up(), "what is there can be read: {:?}", snapshot.health);
+        assert_eq!(snapshot.environs.len(), written + 1);
+    }
+    writeln!(std::io::stdout(), "\nwritten={written}").expect("somebody reads");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_refuses_writes_and_loses_nothing() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    write(place.path(), vec![environ("before", 1)]).expect("written");
+    let size = fs::metadata(place.path().join(STORE_DIRECTORY).join(STORE_FILE)).expect("is there").len();
+    // The limit counts blocks of 512 bytes. Without the trap, the first write beyond it would end the process.
+    let mut command = Command::new("sh");
+    command.args(["-c", r#"trap '' XFSZ && ulimit -f "$0" && exec "$@""#, &size.div_ceil(512).to_string()]);
+    command.arg(std::env::current_exe().expect("runs"));
+    let said = run_child(command, "writer_on_a_full_disk", place.path());
+    let written = said.lines().find_map(|line| line.strip_prefix("written=")?.parse::<usize>().ok());
+    let written = written.unwrap_or_else(|| panic!("{said}"));
+    assert!(written < 1_000, "the disk was full");
+    let environs = || EmbeddedStore::open(place.path(), DEFAULT_PREFIX).snapshot().environs.len();
+    assert_eq!(environs(), written + 1, "every acknowledged document is there, and no other");
+    write(place.path(), vec![environ("after", 1)]).expect("the disk has room again");
+    assert_eq!(environs(), written + 2);
+}
+
+/// The next test runs it as a user who may not write.
+#[test]
+fn writer_on_a_read_only_disk() {
+    let Some(root) = std::env::var_os("HINAGATA_TEST_ROOT") else { return };
+    let store = Arc::new(EmbeddedStore::open(&root, DEFAULT_PREFIX));
+    let engine = Engine::builder(&root).with_store(Arc::<EmbeddedStore>::clone(&store)).open();
+    let error = engine.write_store_blocking(vec![environ("a", 2)]).expect_err("nothing can be written");
+    assert_eq!(error.code(), Code::Store, "{error}");
+    let snapshot = store.snapshot();
+    assert!(snapshot.health.is_up(), "{:?}", snapshot.health);
+    assert_eq!(*snapshot.tree, json!({"a": 1}));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_read_only_disk_is_read_and_not_written() {
+    use std::os::unix::{fs::PermissionsExt as _, process::CommandExt as _};
+    let place = tempfile::tempdir().expect("a temporary directory");
+    write(place.path(), vec![environ("a", 1)]).expect("written");
+    let directory = place.path().join(STORE_DIRECTORY);
+    let set_mode = |path: &std::path::Path, mode: u32| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("is the owner");
+    };
+    for entry in fs::read_dir(&directory).expect("can be listed") {
+        set_mode(&entry.expect("can be listed").path(), 0o444);
+    }
+    let above = [directory.clone(), place.path().join("user_data"), place.path().to_owned()];
+    above.iter().for_each(|directory| set_mode(directory, 0o555));
+    // Modes do not bind root, so root becomes somebody else, who need not reach the directory of this program.
+    let program = std::env::current_exe().expect("runs");
+    let mut command = if fs::write(directory.join("probe"), "").is_ok() {
+        fs::remove_file(directory.join("probe")).expect("can be removed");
+        let mut command = Command::new("/proc/self/fd/0");
+        command.stdin(fs::File::open(program).expect("can be read")).uid(65_534).gid(65_534);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.current_dir("/");
+    run_child(command, "writer_on_a_read_only_disk", place.path());
+    above.iter().for_each(|directory| set_mode(directory, 0o755));
+}

@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::support::{Server, free_port, options, wait_for};
-use hinagata::{Reason, ports::Store as _};
+use hinagata::Reason;
 use hinagata_store::RedisStore;
 
 /// Everything that was logged in this process.
