@@ -129,11 +129,11 @@ impl Inner {
                     *seen = Some(generation);
                     replace_documents(state, &documents);
                 }
-                state.set_health(StoreHealth { freshness, outage: None });
+                state.set_health(StoreHealth { freshness, ..StoreHealth::default() });
             }
             Err(error) => {
                 let outage = Some((std::time::SystemTime::now(), error.with_reason(Reason::Unreadable)));
-                state.set_health(StoreHealth { freshness, outage });
+                state.set_health(StoreHealth { freshness, outage, ..StoreHealth::default() });
             }
         });
     }
@@ -161,7 +161,7 @@ impl Inner {
                 None => writes.iter().for_each(|write| write.apply_to(state)),
             }
             let freshness = state.health().freshness;
-            state.set_health(StoreHealth { freshness, outage: None });
+            state.set_health(StoreHealth { freshness, ..StoreHealth::default() });
         });
         Ok(())
     }

@@ -166,7 +166,8 @@ mod tests {
 
     fn down(reason: Reason, message: &str) -> StoreHealth {
         let error = Error::new(Code::Store, message).with_reason(reason);
-        StoreHealth { outage: Some((SystemTime::UNIX_EPOCH, error)), freshness: Freshness::Tracked }
+        let outage = Some((SystemTime::UNIX_EPOCH, error));
+        StoreHealth { outage, freshness: Freshness::Tracked, ..StoreHealth::default() }
     }
 
     #[test]

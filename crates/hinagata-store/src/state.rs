@@ -34,6 +34,8 @@ pub(crate) struct StoreState {
     kinds: [Documents; StoreKind::ALL.len()],
     health: StoreHealth,
     health_changed: bool,
+    /// Whether the source was read at least once.
+    was_read: bool,
     log: StoreLog,
 }
 
@@ -57,7 +59,8 @@ struct KeyEntry {
 
 impl StoreState {
     pub(crate) fn new(keys: KeyLayout, log: StoreLog) -> Self {
-        Self { keys, kinds: Default::default(), health: StoreHealth::default(), health_changed: false, log }
+        let health = StoreHealth::default();
+        Self { keys, kinds: Default::default(), health, health_changed: false, was_read: false, log }
     }
 
     pub(crate) fn keys(&self) -> &KeyLayout {
@@ -147,6 +150,8 @@ impl StoreState {
 
     /// Updates the health of the store.
     pub(crate) fn set_health(&mut self, mut health: StoreHealth) {
+        self.was_read |= health.is_up();
+        health.is_unread = !self.was_read;
         let same = self.health.freshness == health.freshness
             && match (&self.health.outage, &mut health.outage) {
                 (None, None) => true,

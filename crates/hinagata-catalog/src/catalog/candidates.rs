@@ -13,7 +13,7 @@ use crate::{
     definition::{Definition, Inherited, resolve_inheritance},
     resolution,
     source::{Entry, RootKind},
-    store::HIDDEN_PROMPTS,
+    store::{HIDDEN_PROMPTS, StoreHealth},
 };
 
 /// One of the prompts that an id could refer to.
@@ -86,14 +86,20 @@ impl Catalog {
             None if self.reach().is_some() => BOUND_CALLER_HINT.into(),
             None => Hint::ListPrompts,
         };
-        let error = Error::new(Code::NotFound, format!("prompt `{id}` not found"))
+        // A prompt of a store that was never read may exist.
+        let unread = self.store().map(|store| &store.health).filter(|health| health.is_unread);
+        let code = if unread.is_some() { Code::Store } else { Code::NotFound };
+        let error = Error::new(code, format!("prompt `{id}` not found"))
             .with("prompt_id", id.as_str())
             .with_near(self.near_prompts(id))
             .with_hint(hint);
         // Unreadable files are reported only to callers who can use every prompt: others would learn names from them.
-        match self.reach() {
-            Some(_) => error,
-            None => self.with_unread(error, id),
+        match (self.reach(), unread) {
+            (None, _) => self.with_unread(error, id),
+            (Some(_), None) => error,
+            (Some(_), Some(_)) => error
+                .map_message(|message| format!("{message}, but the store cannot be read and may contain it")),
+        let error = unread.and_then(StoreHealth::reason).into_iter().fold(error, Error::with_reason);
         }
     }
 

@@ -41,6 +41,8 @@ pub struct StoreHealth {
     pub freshness: Freshness,
     /// The start and the error of an outage; `None` while the store answers.
     pub outage: Option<(SystemTime, Error)>,
+    /// Whether the store has not answered since it was opened, so that its documents are unknown. Stores set it.
+    pub is_unread: bool,
 }
 
 impl StoreHealth {

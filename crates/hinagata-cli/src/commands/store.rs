@@ -212,6 +212,7 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
             output::print_json(&json!({
                 "store": place,
                 "up": snapshot.health.is_up(),
+                "reason": snapshot.health.reason(),
                 "outage": outage,
                 "freshness": snapshot.health.freshness.as_str(),
                 "documents": counts,
@@ -219,12 +220,14 @@ fn status(engine: &Engine, workspace: &Workspace, globals: &Globals) -> Result<(
             }))?;
         }
         Format::Text => {
+            let answers = match (outage, snapshot.health.reason()) {
+                (None, _) => "yes".to_owned(),
+                (Some(error), None) => format!("no: {error}"),
+                (Some(error), Some(reason)) => format!("no ({reason}): {error}"),
+            };
             let mut rows = vec![
                 vec!["store".to_owned(), place],
-                vec![
-                    "answers".to_owned(),
-                    outage.map_or_else(|| "yes".to_owned(), |error| format!("no: {error}")),
-                ],
+                vec!["answers".to_owned(), answers],
                 vec!["changes".to_owned(), freshness_text(snapshot.health.freshness).to_owned()],
             ];
             rows.extend(counts.into_iter().map(|(kind, count)| vec![kind, count.to_string()]));

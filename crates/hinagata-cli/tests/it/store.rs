@@ -96,10 +96,45 @@ fn the_status_of_a_store_that_does_not_answer_is_a_failure() {
     let port = redis::free_port();
     let silent = store(port, &["status"]);
     assert_eq!(silent.status.code(), Some(5), "{silent:?}");
-    assert!(text(&silent.stdout).contains("answers     no: "), "{silent:?}");
+    assert!(text(&silent.stdout).contains("answers     no (unreachable): "), "{silent:?}");
     let json = store(port, &["--json", "status"]);
     let status: Value = serde_json::from_slice(&json.stdout).expect("is JSON");
     assert_eq!((json.status.code(), &status["up"]), (Some(5), &Value::Bool(false)));
+    assert_eq!(status["reason"], "unreachable");
     let server = redis::Server::start(&[]);
     assert_eq!(store(server.port, &["status"]).status.code(), Some(0));
+    let json = store(server.port, &["--json", "status"]);
+    let status: Value = serde_json::from_slice(&json.stdout).expect("is JSON");
+    assert_eq!((&status["up"], &status["reason"]), (&Value::Bool(true), &Value::Null));
+    let locked = redis::Server::start(&["--requirepass", "secret"]);
+    let refused = store(locked.port, &["status"]);
+    assert_eq!(refused.status.code(), Some(5), "{refused:?}");
+    assert!(text(&refused.stdout).contains("answers     no (password): "), "{refused:?}");
+}
+
+/// A document of the store may have that name, but nobody can tell.
+#[test]
+fn a_prompt_that_a_silent_store_may_have_is_not_reported_as_missing() {
+    let place = tempfile::tempdir().expect("a directory");
+    let render = |port: u16| {
+        Command::new(env!("CARGO_BIN_EXE_hina"))
+            .args([
+                "--json",
+                "--set",
+                &format!("store.url=redis://127.0.0.1:{port}"),
+                "render",
+                "team.review",
+            ])
+            .current_dir(place.path())
+            .env("HINAGATA_STATE", place.path().join("state"))
+            .env("XDG_CONFIG_HOME", place.path().join("config"))
+            .output()
+            .expect("runs")
+    };
+    let silent = render(redis::free_port());
+    assert_eq!(silent.status.code(), Some(5), "{silent:?}");
+    let said = text(&silent.stderr);
+    assert!(said.contains("\"store\"") && said.contains("unreachable"), "{said}");
+    let server = redis::Server::start(&[]);
+    assert_eq!(render(server.port).status.code(), Some(3));
 }

@@ -97,7 +97,8 @@ impl RedisWorker {
         let outage = outage_error(&self.address, error);
         self.shared.update_state(|state| {
             let freshness = state.health().freshness;
-            state.set_health(StoreHealth { freshness, outage: Some((SystemTime::now(), outage.clone())) });
+            let outage = Some((SystemTime::now(), outage.clone()));
+            state.set_health(StoreHealth { freshness, outage, ..StoreHealth::default() });
         });
         outage
     }
@@ -219,7 +220,7 @@ impl RedisWorker {
             let kinds = state.retained_kinds();
             let outage =
                 (!kinds.is_empty()).then(|| (SystemTime::now(), emptied_error(&self.address, &kinds)));
-            state.set_health(StoreHealth { freshness, outage });
+            state.set_health(StoreHealth { freshness, outage, ..StoreHealth::default() });
         });
         Ok(())
     }
