@@ -42,6 +42,7 @@ mod settings;
 mod spans;
 mod state;
 mod worker_threads;
+mod template_cache;
 
 pub use access::{Key, Scope, new_secret};
 pub use docs::example_call;

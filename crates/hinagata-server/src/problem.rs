@@ -11,9 +11,11 @@ use hyper::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::hints::hint_text;
-
-use crate::body::{Body, Response};
+use crate::{
+    body::{Body, Response},
+    hints::hint_text,
+    places::LocalPlaces,
+};
 
 /// Why a request failed. Boxed, so that results stay small.
 #[derive(Clone, Debug)]
@@ -107,6 +109,28 @@ impl Problem {
     /// The reason within the code.
     pub(crate) fn reason(&self) -> Option<&str> {
         self.0.members.get("reason").and_then(Value::as_str)
+    }
+
+    /// The same without paths of this machine.
+    pub(crate) fn without_paths(&self, places: &LocalPlaces) -> Self {
+        let mut shown = self.clone();
+        if let Some(detail) = places.hide_in_text(&shown.0.detail) {
+            shown.0.detail = detail;
+        }
+        shown.0.members.values_mut().for_each(|member| places.hide_in_value(member));
+        shown
+    }
+
+    /// The status that a model provider answered with.
+    pub(crate) fn provider_status(&self) -> Option<u64> {
+        self.0.members.get("provider_status").and_then(Value::as_u64)
+    }
+
+    /// The message of a model provider, unless it may quote the prompt: a provider that rejects a request (400, 422)
+    /// says what is wrong with it.
+    pub(crate) fn provider_message(&self) -> Option<&str> {
+        let _ = self.provider_status().filter(|status| !matches!(status, 400 | 422))?;
+        self.0.members.get("provider_message").and_then(Value::as_str)
     }
 
     /// The response as problem details, or in the legacy format.

@@ -133,7 +133,22 @@ impl CallRecord {
         let (code, reason) = (problem.map(Problem::code), problem.and_then(Problem::reason));
         let error = problem.map(Problem::detail);
         if status >= 500 {
-            tracing::warn!(request, method, route, id, status, code, reason, error, ?time, "answered");
+            let provider_status = problem.and_then(Problem::provider_status);
+            let provider_message = problem.and_then(Problem::provider_message);
+            tracing::warn!(
+                request,
+                method,
+                route,
+                id,
+                status,
+                code,
+                reason,
+                error,
+                provider_status,
+                provider_message,
+                ?time,
+                "answered"
+            );
         } else if status == CLIENT_LEFT {
             tracing::info!(request, method, route, id, status, ?time, "the client left before the answer");
         } else {

@@ -5,7 +5,7 @@ use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use hinagata::{Code, Engine, Error, Reason, Result, StateDir, ports::Store, watch::Watcher};
@@ -26,6 +26,7 @@ use crate::{
     state::{App, DescribeSandbox, Observers, Served},
     worker_threads::WorkerThreads,
 };
+    template_cache::TemplateCacheWatch,
 
 /// How often the metrics run their upkeep.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -162,9 +163,11 @@ impl Server {
 
 fn threads_error(error: &io::Error) -> Error {
     Error::new(Code::System, format!("cannot start worker threads: {error}"))
+            let mut template_cache = TemplateCacheWatch::new(Instant::now());
         .with_reason(Reason::Threads)
         .with_hint("lower the setting `server.threads`")
 }
+                template_cache.check_cache(&app.engine.plan_cache_stats(), Instant::now());
 
 async fn bind_listener(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| listen_error(address, &error))

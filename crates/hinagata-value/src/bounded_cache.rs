@@ -46,12 +46,13 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         Some(entry.value.clone())
     }
 
-    /// Stores `value` under `key`, and replaces an older value.
-    pub fn insert(&self, key: K, value: V) {
+    /// Stores `value` under `key`, and replaces an older value. Returns whether the entry of another key was dropped.
+    pub fn insert(&self, key: K, value: V) -> bool {
         let used = AtomicU64::new(self.next_use());
         let mut entries = self.write();
-        self.make_room(&mut entries, &key);
+        let is_full = self.make_room(&mut entries, &key);
         entries.insert(key, Entry { value, used });
+        is_full
     }
 
     /// The value of `key`, which is marked as used. `make` creates a missing one.
@@ -78,15 +79,14 @@ impl<K: Hash + Eq + Clone, V: Clone> BoundedCache<K, V> {
         }
     }
 
-    /// Removes the oldest entry if the cache is full and does not contain `key`.
-    fn make_room(&self, entries: &mut HashMap<K, Entry<V>>, key: &K) {
+    /// Removes the oldest entry if the cache is full and does not contain `key`. Returns whether it did.
+    fn make_room(&self, entries: &mut HashMap<K, Entry<V>>, key: &K) -> bool {
         if entries.len() < self.capacity || entries.contains_key(key) {
-            return;
+            return false;
         }
         let oldest = entries.iter().min_by_key(|(_, entry)| entry.used.load(Ordering::Relaxed));
-        if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
-            entries.remove(&oldest);
-        }
+        let oldest = oldest.map(|(key, _)| key.clone());
+        oldest.is_some_and(|oldest| entries.remove(&oldest).is_some())
     }
 }
 
@@ -139,13 +139,12 @@ mod tests {
     #[test]
     fn what_was_used_longest_ago_goes_first() {
         let cache: BoundedCache<&str, u8> = BoundedCache::new(2);
-        cache.insert("a", 1);
-        cache.insert("b", 2);
+        assert!(!cache.insert("a", 1) && !cache.insert("b", 2));
         assert_eq!(cache.get("a"), Some(1));
-        cache.insert("c", 3);
+        assert!(cache.insert("c", 3), "another one was dropped");
         assert_eq!((cache.get("a"), cache.get("b"), cache.get("c")), (Some(1), None, Some(3)));
-        cache.insert("c", 4);
-        assert_eq!((cache.get("a"), cache.get("c")), (Some(1), Some(4)), "replacing takes no place");
+        assert!(!cache.insert("c", 4), "replacing takes no place");
+        assert_eq!((cache.get("a"), cache.get("c")), (Some(1), Some(4)));
     }
 
     #[test]

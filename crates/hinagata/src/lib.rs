@@ -39,10 +39,10 @@ pub mod ports;
 mod secrets;
 
 pub use engine::{
-    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, Layer, Message, OverriddenValue, ReadAt,
-    RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness, Times, Trace, TracedCall,
-    TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable, Validation, Warning, WeakEngine,
-    from_text,
+    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, Layer, Message, OverriddenValue,
+    PlanCacheStats, ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness,
+    Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable,
+    Validation, Warning, WeakEngine, from_text,
 };
 pub use hinagata_catalog::{
     Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Defaults, FoundTemplate, Listing,

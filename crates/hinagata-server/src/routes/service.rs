@@ -8,7 +8,7 @@ use crate::{
     answer,
     bulkhead::Bulkhead,
     call::{Answer, Call},
-    docs,
+    docs, template_cache,
 };
 
 /// `GET /openapi.json`
@@ -96,3 +96,4 @@ pub(super) async fn get_metrics(call: Call) -> Answer {
     let text = app.metrics.render_text();
     Ok(answer::bytes_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", Bytes::from(text)))
 }
+    template_cache::record_metrics(&app.engine.plan_cache_stats());

@@ -32,7 +32,7 @@ async fn audit_lines(daemon: &mut Daemon) -> Vec<Value> {
 async fn with_model(provider: &FakeProvider) -> Daemon {
     let daemon = Setup::new()
         .variable("OPENAI_BASE_URL", &provider.base_url())
-        .variable("OPENAI_API_KEY", "k")
+        .variable("OPENAI_API_KEY", "sk-test")
         .set("llm.retries=")
         .start()
         .await;
@@ -113,12 +113,28 @@ async fn a_failure_is_logged_with_request_prompt_code_and_message() {
     let chat = daemon.request("POST", "/api/chat/prompts/t").bearer_auth(&daemon.token);
     let chat = chat.header("x-request-id", "r-77").body(json!({"model": "m"}).to_string());
     send(chat).await.expect_status(502);
+    provider.reply(Reply::status(400, "`x` is not allowed"));
+    let chat = daemon.request("POST", "/api/chat/prompts/t").bearer_auth(&daemon.token);
+    let chat = chat.header("x-request-id", "r-78").body(json!({"model": "m"}).to_string());
+    send(chat).await.expect_status(502);
     let lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
-    let line = lines.iter().find(|line| line.contains("r-77")).expect("the call is logged");
-    assert!(line.starts_with("WARN"), "{line}");
-    for part in ["request=\"r-77\"", "id=\"t\"", "status=502", "code=\"model\"", "error=\"", "it broke"] {
-        assert!(line.contains(part), "{part}: {line}");
+    let line = |request: &str| lines.iter().find(|line| line.contains(request)).expect("the call is logged");
+    let failed = line("r-77");
+    assert!(failed.starts_with("WARN"), "{failed}");
+    for part in [
+        "request=\"r-77\"",
+        "id=\"t\"",
+        "status=502",
+        "code=\"model\"",
+        "error=\"",
+        "provider_status=500",
+        "provider_message=\"it broke\"",
+    ] {
+        assert!(failed.contains(part), "{part}: {failed}");
     }
+    let rejected = line("r-78");
+    assert!(rejected.contains("provider_status=400"), "{rejected}");
+    assert!(!rejected.contains("not allowed"), "the message may quote the prompt: {rejected}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -215,4 +231,24 @@ async fn a_request_without_a_host_is_invalid() {
     }
     let old = exchange(&daemon, "GET /healthz HTTP/1.0\r\n\r\n").await;
     assert!(old.starts_with("HTTP/1.0 200") || old.starts_with("HTTP/1.1 200"), "{old}");
+}
+
+#[tokio::test]
+async fn the_cache_of_templates_is_measured() {
+    let daemon = Setup::new().set("cache.templates=2").start().await;
+    for id in ["a", "b", "c"] {
+        daemon.put(StoreKind::Template, id, json!({"name": id, "prompt": "x"})).await;
+    }
+    let render = async |id: &str| daemon.post(&format!("/api/render/prompts/{id}"), &json!({})).await;
+    for id in ["a", "a", "b", "c", "a"] {
+        render(id).await.expect_status(200);
+    }
+    let text = daemon.get("/metrics").await.text;
+    let value = |name: &str| -> u64 {
+        let line =
+            text.lines().find_map(|line| line.strip_prefix(&format!("hinagata_template_cache_{name} ")));
+        line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("{name}: {text}"))
+    };
+    assert_eq!((value("entries"), value("limit")), (2, 2));
+    assert_eq!((value("hits_total"), value("misses_total"), value("evictions_total")), (1, 4, 2));
 }

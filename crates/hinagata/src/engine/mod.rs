@@ -58,6 +58,7 @@ pub use layers::Layer;
 pub use render_job::{RenderJob, Strictness};
 pub use rendered::{Rendered, RenderedBody, Warning};
 pub use request::{Context, Request};
+pub use snapshot::PlanCacheStats;
 pub use trace::{
     Chosen, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
     TracedVariable,
@@ -147,7 +148,7 @@ impl Engine {
     fn new(catalog: Catalog, options: EngineOptions, state: Option<StateDir>, ports: Ports) -> Self {
         let host = Host::new(options.timezone.as_deref(), options.os.as_deref(), options.language.as_deref());
         let cache = Arc::new(Cache::new(options.cached_templates.saturating_mul(4)));
-        let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates));
+        let current = ArcSwap::from_pointee(Snapshot::new(catalog, options.cached_templates, Arc::default()));
         let loaded = Arc::new(load::LoadedDefinitions::new(options.cached_templates));
         let (tools, changing) = (ArcSwapOption::empty(), Mutex::new(()));
         let (stores, frozen) = (StoreReachCache::default(), false);
@@ -223,6 +224,12 @@ impl Engine {
     pub fn template_variables(&self, prompt: &str) -> Result<Vec<String>> {
         let (snapshot, store) = self.current();
         Ok(self.plan(&snapshot, store.as_deref(), prompt)?.template_variables())
+    }
+
+    /// How well the cache of prepared prompts serves.
+    #[must_use]
+    pub fn plan_cache_stats(&self) -> PlanCacheStats {
+        self.0.current.load().plan_cache_stats()
     }
 
     /// The workspace root.
@@ -332,8 +339,10 @@ impl Engine {
     /// Those of `change`; the catalog then stays the same.
     pub fn update_catalog(&self, change: impl FnOnce(&Catalog) -> Result<Catalog>) -> Result<Catalog> {
         let _one_at_a_time = self.0.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        let catalog = change(&self.0.current.load().catalog)?;
-        let snapshot = Snapshot::new(catalog.clone(), self.0.options.cached_templates);
+        let before = self.0.current.load();
+        let catalog = change(&before.catalog)?;
+        let counts = Arc::clone(&before.counts);
+        let snapshot = Snapshot::new(catalog.clone(), self.0.options.cached_templates, counts);
         self.0.current.store(Arc::new(snapshot));
         Ok(match &self.1 {
             None => catalog,
@@ -431,6 +440,7 @@ impl Engine {
     ) -> Result<Arc<Plan>, PlanError> {
         let tools = self.tools(snapshot, store);
         if let Some(plan) = snapshot.plans.get(name).filter(|plan| plan.has_tools(tools.as_ref())) {
+            snapshot.counts.record_hit();
             return Ok(plan);
         }
         let choice = snapshot.catalog.choose(name)?;
@@ -443,7 +453,7 @@ impl Engine {
             tools,
         };
         let plan = Arc::new(Plan::build(choice, &planning)?);
-        snapshot.plans.insert(name.into(), Arc::clone(&plan));
+        snapshot.insert_plan(name, &plan);
         Ok(plan)
     }
 }

@@ -98,7 +98,10 @@ impl Engine {
         }
         let call = Call::new(self, &snapshot, None, &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
-        call.is_plain().then(|| call.run_plain().map_err(named))
+        call.is_plain().then(|| {
+            snapshot.counts.record_hit();
+            call.run_plain().map_err(named)
+        })
     }
 
     async fn run_pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {

@@ -1,0 +1,107 @@
+//! Paths of this machine, which callers over HTTP do not see: the workspace and the state directory may be beneath the
+//! home directory of a person. The log keeps them.
+
+use std::path::Path;
+
+use hinagata::StateDir;
+use serde_json::Value;
+
+/// The directories whose paths are replaced in answers.
+#[derive(Debug, Default)]
+pub(crate) struct LocalPlaces(Vec<(String, Replacement)>);
+
+#[derive(Clone, Copy, Debug)]
+enum Replacement {
+    /// Paths become relative.
+    Relative,
+    /// Paths start with the name of the variable that sets the directory.
+    State,
+}
+
+impl LocalPlaces {
+    pub(crate) fn new(root: &Path, state: Option<&StateDir>) -> Self {
+        let state = state.map(|state| (state.path().to_owned(), Replacement::State));
+        let root = (root.to_owned(), Replacement::Relative);
+        let mut places = Vec::new();
+        // The state directory may be beneath the root, so it comes first.
+        for (path, replacement) in state.into_iter().chain([root]) {
+            for path in path.canonicalize().into_iter().chain([path]) {
+                // The path `/` occurs everywhere.
+                if path.is_absolute() && path.parent().is_some() {
+                    places.push((path.display().to_string(), replacement));
+                }
+            }
+        }
+        Self(places)
+    }
+
+    /// Replaces the paths in all texts of `value`.
+    pub(crate) fn hide_in_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                if let Some(shown) = self.hide_in_text(text) {
+                    *text = shown;
+                }
+            }
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in_value(item)),
+            Value::Object(members) => members.values_mut().for_each(|member| self.hide_in_value(member)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// `text` with its paths replaced; `None` if it has none of them.
+    pub(crate) fn hide_in_text(&self, text: &str) -> Option<String> {
+        let mut shown = None;
+        for (path, replacement) in &self.0 {
+            let current = shown.as_deref().unwrap_or(text);
+            if current.contains(path.as_str()) {
+                shown = Some(replace_path(current, path, *replacement));
+            }
+        }
+        shown
+    }
+}
+
+fn replace_path(text: &str, path: &str, replacement: Replacement) -> String {
+    let mut parts = text.split(path);
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for rest in parts {
+        let beneath = rest.strip_prefix(['/', '\\']);
+        let goes_on = |next: char| next.is_alphanumeric() || matches!(next, '-' | '_');
+        match (replacement, beneath) {
+            (Replacement::Relative, Some(beneath)) => shown.push_str(beneath),
+            // The path of another directory.
+            (_, None) if rest.starts_with(goes_on) => shown.extend([path, rest]),
+            (Replacement::Relative, None) => shown.extend([".", rest]),
+            (Replacement::State, _) => shown.extend(["$", StateDir::VARIABLE, rest]),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_become_relative_and_others_stay() {
+        let places = LocalPlaces(vec![
+            ("/home/ann/state".to_owned(), Replacement::State),
+            ("/home/ann/work".to_owned(), Replacement::Relative),
+        ]);
+        for (text, shown) in [
+            ("cannot read /home/ann/work/a/b.md: denied", "cannot read a/b.md: denied"),
+            ("`/home/ann/work` is not a directory", "`.` is not a directory"),
+            ("/home/ann/work/a and /home/ann/work/b", "a and b"),
+            ("/home/ann/state/approvals.json is full", "$HINAGATA_STATE/approvals.json is full"),
+            ("/home/ann/workshop/a", "/home/ann/workshop/a"),
+            ("nothing here", "nothing here"),
+        ] {
+            let mut value = json!({"path": [text]});
+            places.hide_in_value(&mut value);
+            assert_eq!(value["path"][0], shown);
+        }
+    }
+}
