@@ -105,7 +105,7 @@ impl Code {
             Self::Id => spec("id", "Invalid id", 400, PARAMS, 2),
             Self::NotFound => spec("not_found", "Not found", 404, PARAMS, 3),
             Self::Conflict => spec("conflict", "Several prompts match this name", 409, PARAMS, 4),
-            Self::Validation => spec("validation", "Invalid variables", 400, PARAMS, 1),
+            Self::Validation => spec("validation", "Invalid input", 400, PARAMS, 1),
             Self::Definition => spec("definition", "Invalid definition", 500, INTERNAL, 1),
             Self::RenderSyntax => spec("render.syntax", "Template syntax error", 400, INTERNAL, 1),
             Self::RenderUndefined => spec("render.undefined", "Undefined variable", 400, INTERNAL, 1),

@@ -1,7 +1,7 @@
 //! The findings about prompts and documents: what `hina doctor` reports, for callers over HTTP.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -52,6 +52,11 @@ impl StoreFindings {
             None => CheckedStore::new(store),
         };
         Arc::clone(&known.insert(checked).found)
+    }
+
+    /// The documents of `store` with errors, by source. It may take long, so it belongs on a blocking thread.
+    pub(crate) fn broken_sources(&self, store: &StoreSnapshot) -> HashSet<String> {
+        self.check_store(store).iter().map(|found| found.source.clone()).collect()
     }
 }
 

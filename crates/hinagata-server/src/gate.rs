@@ -61,7 +61,8 @@ pub(crate) async fn handle_request(
     let is_legacy = route.error_format.is_legacy(accepts_problem);
     let (mut response, problem) = match answer {
         Ok(response) => (response, None),
-        Err(problem) => (problem.to_response(is_legacy), Some(problem)),
+        // The log has the paths.
+        Err(problem) => (problem.without_paths(&app.places).to_response(is_legacy), Some(problem)),
     };
     set_common_headers(&app, &mut response, origin);
     let status = response.status().as_u16();

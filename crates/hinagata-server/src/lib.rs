@@ -23,6 +23,7 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod origin;
+mod places;
 mod precondition;
 mod problem;
 mod proxies;

@@ -89,7 +89,8 @@ fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
 }
 
 fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
-    route.query_params.iter().map(|(name, meaning)| {
+    let path = route.path;
+    route.query_params.iter().map(move |(name, meaning)| {
         let schema = match *name {
             "limit" => json!({"type": "integer", "minimum": 1, "maximum": 10_000}),
             "severity" => json!({"type": "string", "enum": ["error", "warning"]}),
@@ -116,6 +117,7 @@ fn precondition_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
     all.into_iter().filter(|_| is_conditional(route)).map(|(name, meaning)| {
         let schema = json!({"type": "string"});
         json!({"name": name, "in": "header", "required": false, "description": meaning, "schema": schema})
+            "view" if path == "/api/environs/{id}" => json!({"type": "string", "enum": ["stored", "merged"]}),
     })
 }
 

@@ -26,6 +26,7 @@ use crate::{
     findings::StoreFindings,
     metrics::Metrics,
     origin::OriginPolicy,
+    places::LocalPlaces,
     rates::RateLimits,
     render_pool::RenderPool,
     render_times::RenderTimes,
@@ -47,6 +48,7 @@ pub(crate) struct App {
     pub(crate) current_settings: ArcSwap<ServerSettings>,
     pub(crate) access: Access,
     pub(crate) origins: OriginPolicy,
+    pub(crate) places: LocalPlaces,
     pub(crate) events: Events,
     pub(crate) audit: Audit,
     /// The MCP service, once the daemon is open.
@@ -100,6 +102,7 @@ impl App {
         let Observers { audit, events, metrics, link_span, sandbox } = observers;
         Self {
             origins: OriginPolicy::new(address, &settings.hosts, &settings.origins),
+            places: LocalPlaces::new(&workspace.root.path, workspace.state.as_ref()),
             bulkheads: Bulkheads::new(&settings),
             connections: ConnectionRoom::new(settings.max_connections),
             current_settings: ArcSwap::from_pointee(settings.clone()),

@@ -79,7 +79,7 @@ impl StorePrompt {
     ///
     /// # Errors
     /// Codes `definition` and `render.syntax`.
-    pub(super) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         check_templates(&self.definition()?)
     }
 

@@ -35,7 +35,8 @@ pub(super) async fn list_diagnostics(call: Call) -> Answer {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", "the check failed unexpectedly")
     })?;
     let is_wanted = |severity| wanted.as_deref().is_none_or(|wanted| wanted == severity_name(severity));
-    let listed: Vec<Value> =
+    let mut listed: Value =
         found.iter().filter(|found| is_wanted(found.severity)).map(finding_json).collect();
+    call.app.places.hide_in_value(&mut listed);
     answer::json_with_etag(&call.parts, &listed)
 }

@@ -1,6 +1,6 @@
 //! Reading prompts, explaining and validating calls, choosing candidates.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use hinagata::{
     Catalog, Listing, RenderJob,
@@ -13,6 +13,7 @@ use crate::{
     call::{Answer, Call},
     hints::hint_text,
     problem::Problem,
+    state::App,
 };
 
 /// `GET /api/prompts`
@@ -23,10 +24,12 @@ pub(super) async fn list_prompts(call: Call) -> Answer {
     let all = catalog.list().into_iter().filter(|listing| matches_query(&list_query, listing));
     let (page, next) =
         list_query.take_page(all.map(|listing| (listing.id.as_str().to_owned(), listing)).collect());
+    let broken = if list_query.full { broken_sources(&call.app).await } else { HashSet::new() };
     let entry = |(id, listing): (String, Listing)| {
-        if list_query.full { prompt_json(&catalog, &listing) } else { Value::String(id) }
+        if list_query.full { prompt_json(&catalog, &listing, &broken) } else { Value::String(id) }
     };
-    let entries: Vec<Value> = page.into_iter().map(entry).collect();
+    let mut entries: Vec<Value> = page.into_iter().map(entry).collect();
+    entries.iter_mut().for_each(|entry| call.app.places.hide_in_value(entry));
     list_query.page_response(&call, &entries, next.as_deref())
 }
 
@@ -37,11 +40,22 @@ fn matches_query(list_query: &ListQuery, listing: &Listing) -> bool {
     list_query.filter.matches_listing(listing) && list_query.matches_text(texts)
 }
 
-fn prompt_json(catalog: &Catalog, listing: &Listing) -> Value {
+/// The documents of the store with errors. They are checked once for each state of the store.
+async fn broken_sources(app: &Arc<App>) -> HashSet<String> {
+    let app = Arc::clone(app);
+    let check = move || app.engine.store().map(|store| app.store_findings.broken_sources(&store));
+    tokio::task::spawn_blocking(check).await.ok().flatten().unwrap_or_default()
+}
+
+/// A prompt in a list; `broken` are the documents of the store with errors.
+fn prompt_json(catalog: &Catalog, listing: &Listing, broken: &HashSet<String>) -> Value {
     let entry = catalog.choose(listing.id.as_str()).ok().map(|choice| choice.entry);
     let definition = listing.definition.as_ref();
     let metadata = definition.ok().map(|definition| &definition.metadata);
     let settings = definition.ok().map(|definition| &definition.settings);
+    let stored =
+        entry.as_deref().filter(|entry| broken.contains(entry.source())).and_then(Entry::store_prompt);
+    let error = definition.err().cloned().or_else(|| stored?.check().err());
     json!({
         "prompt_id": listing.id.as_str(),
         "type": metadata.map(|metadata| &metadata.kind),
@@ -54,7 +68,7 @@ fn prompt_json(catalog: &Catalog, listing: &Listing) -> Value {
         "origin": entry.as_deref().map(origin_name),
         "source": entry.as_deref().map(Entry::source),
         "pack_id": entry.as_deref().and_then(Entry::pack),
-        "error": definition.err().map(|error| Problem::from(error).to_json()),
+        "error": error.map(|error| Problem::from(error).to_json()),
     })
 }
 

@@ -43,15 +43,13 @@ pub(super) async fn get_readiness(call: Call) -> Answer {
     let app = &call.app;
     let store = app.engine.store();
     let is_up = store.as_ref().is_none_or(|store| store.health.is_up());
-    let has_documents = store.as_ref().is_none_or(|store| {
-        hinagata::store::StoreKind::ALL.into_iter().any(|kind| !store.documents(kind).is_empty())
-    });
+    let was_read = store.as_ref().is_none_or(|store| !store.health.is_unread);
     let full = app.full_parts();
     let (status, word) = match () {
         () if app.is_stopping() => (StatusCode::SERVICE_UNAVAILABLE, "stopping"),
         () if is_up && !full.is_empty() => (StatusCode::OK, "busy"),
         () if is_up => (StatusCode::OK, "ready"),
-        () if has_documents => (StatusCode::OK, "degraded"),
+        () if was_read => (StatusCode::OK, "degraded"),
         () => (StatusCode::SERVICE_UNAVAILABLE, "waiting"),
     };
     let since = store
@@ -97,3 +95,4 @@ pub(super) async fn get_metrics(call: Call) -> Answer {
     Ok(answer::bytes_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", Bytes::from(text)))
 }
     template_cache::record_metrics(&app.engine.plan_cache_stats());
+                "reason": store.as_ref().and_then(|store| store.health.reason()),

@@ -3,7 +3,7 @@
 use std::{ops::Bound, sync::Arc};
 
 use hinagata::{
-    PromptFilter,
+    Code, Error, PromptFilter,
     store::{StoreChange, StoreKind, StoreSnapshot, Stored},
 };
 use hyper::{StatusCode, header};
@@ -25,9 +25,15 @@ use crate::{
 /// share it; another daemon's write counts as soon as this one has seen it.
 static WRITES: RwLock<()> = RwLock::const_new(());
 
-/// The store as the caller sees it.
-fn snapshot(call: &Call) -> Arc<StoreSnapshot> {
-    call.engine().store().unwrap_or_default()
+/// The store as the caller sees it. A store that was never read is an error: its documents are unknown, not missing.
+fn snapshot(call: &Call) -> Result<Arc<StoreSnapshot>, Problem> {
+    let snapshot = call.engine().store().unwrap_or_default();
+    if !snapshot.health.is_unread {
+        return Ok(snapshot);
+    }
+    let error = Error::new(Code::Store, "the store has not answered since the daemon started")
+        .with_hint("`GET /readyz` shows whether it answers");
+    Err(snapshot.health.reason().into_iter().fold(error, Error::with_reason).into())
 }
 
 fn list_documents(call: &Call, kind: StoreKind) -> Answer {
@@ -36,7 +42,7 @@ fn list_documents(call: &Call, kind: StoreKind) -> Answer {
         _ => &["view", "q", "limit", "cursor"],
     };
     let list_query = ListQuery::from_call(call, known)?;
-    let snapshot = snapshot(call);
+    let snapshot = snapshot(call)?;
     let supports = |stored: &Stored| -> Vec<String> {
         let said = stored.value.get("supports").and_then(Value::as_array);
         said.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
@@ -60,7 +66,7 @@ fn list_documents(call: &Call, kind: StoreKind) -> Answer {
 
 fn get_document(call: &Call, kind: StoreKind) -> Answer {
     let id = call.path_param("id")?;
-    let snapshot = snapshot(call);
+    let snapshot = snapshot(call)?;
     if let Some(stored) = snapshot.documents(kind).get(id) {
         return answer::json_with_etag(&call.parts, &*stored.value);
     }
@@ -103,7 +109,8 @@ async fn put_document(mut call: Call, kind: StoreKind) -> Answer {
     let mut response = if found.is_empty() {
         answer::no_content()
     } else {
-        let warnings: Vec<Value> = found.iter().map(finding_json).collect();
+        let mut warnings: Value = found.iter().map(finding_json).collect();
+        call.app.places.hide_in_value(&mut warnings);
         answer::json_with_status(StatusCode::OK, &json!({"warnings": warnings}))?
     };
     set_document_etag(&call, kind, &id, &mut response)?;
@@ -150,7 +157,7 @@ async fn write_document(
 
 async fn delete_document(call: Call, kind: StoreKind) -> Answer {
     let id = call.path_param("id")?.to_owned();
-    if !snapshot(&call).documents(kind).contains_key(id.as_str()) {
+    if !snapshot(&call)?.documents(kind).contains_key(id.as_str()) {
         return get_document(&call, kind).and_then(|_| {
             Err(Problem::not_found(format!("{} `{id}` is not a document of its own", kind.singular())))
         });
@@ -202,7 +209,23 @@ pub(super) async fn list_environs(call: Call) -> Answer {
     list_documents(&call, StoreKind::Environ)
 }
 
+/// `GET /api/environs/{id}`: the document, or with `view=merged` the value that templates see, which includes the
+/// environs inside it.
 pub(super) async fn get_environ(call: Call) -> Answer {
+    let view = call.query_pairs().into_iter().find(|(name, _)| name == "view").map(|(_, value)| value);
+    let is_merged = match view.as_deref() {
+        None | Some("stored") => false,
+        Some("merged") => true,
+        Some(view) => {
+            return Err(
+                Problem::bad_request(format!("unknown view `{view}`")).with_hint("use `stored` or `merged`")
+            );
+        }
+    };
+    if is_merged && let Some(value) = snapshot(&call)?.environ(call.path_param("id")?) {
+        // Without an ETag: the version for conditional writes is that of the document.
+        return answer::json_response(value);
+    }
     get_document(&call, StoreKind::Environ)
 }
 

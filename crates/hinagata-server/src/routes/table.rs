@@ -281,7 +281,11 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(store::get_environ(call))
     })
     .errors(Negotiated)
-    .responses(&[json(200, "Anything", "the value"), NOT_MODIFIED]),
+    .query_params(&[(
+        "view",
+        "`stored` (default) returns the document; `merged` returns what templates see, with the environs inside it",
+    )])
+    .responses(&[json(200, "Environ", "the value"), NOT_MODIFIED]),
     put("/api/environs/{id}", Some(Write), "store", "Create or replace an environ", |call| {
         Box::pin(store::put_environ(call))
     })

@@ -44,8 +44,7 @@ async fn a_written_extension_that_cannot_be_used_is_reported_everywhere() {
 #[tokio::test]
 async fn findings_include_broken_files_and_their_places() {
     let daemon = Setup::new()
-        .file("user_data/shared/prompts/broken/metadata.json", "{")
-        .file("user_data/shared/prompts/broken/template.md", "x")
+        .file("user_data/shared/prompts/broken/prompt.yaml", "type: task\nprompt: [\n")
         .start()
         .await;
     let found = daemon.get("/api/diagnostics?severity=error").await.expect_status(200);
@@ -53,7 +52,24 @@ async fn findings_include_broken_files_and_their_places() {
     let about =
         about.filter(|found| found["source"].as_str().is_some_and(|source| source.contains("broken")));
     assert!(about.clone().count() > 0, "{found}");
-    assert!(about.into_iter().all(|found| found["message"].is_string()), "{found}");
+    assert!(about.clone().all(|found| found["message"].is_string()), "{found}");
+    assert!(about.clone().any(|found| found["place"]["line"].is_u64()), "{found}");
+    assert!(!found.to_string().contains(&daemon.root().display().to_string()), "paths are relative: {found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_template_that_does_not_parse_is_listed_with_its_error() {
+    let server = crate::store::servers::Server::start(&[]);
+    server.set("shenma:templates:broken", r#"{"name": "broken", "prompt": "{{if .a}}"}"#);
+    server.set("shenma:templates:whole", r#"{"name": "whole", "prompt": "x"}"#);
+    let store = crate::store::servers::open(&server);
+    let daemon = Setup::new().store(store).start().await;
+    let listed = daemon.get("/api/prompts?view=full&limit=1000").await.expect_status(200);
+    let error = |id: &str| {
+        let mut all = listed.as_array().expect("is a list").iter();
+        all.find(|entry| entry["prompt_id"] == id).expect("is listed")["error"].clone()
+    };
+    assert_eq!((&error("broken")["code"], &error("whole")), (&json!("render.syntax"), &json!(null)));
 }
 
 #[tokio::test]

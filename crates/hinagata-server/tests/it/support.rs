@@ -72,8 +72,13 @@ pub(crate) struct Setup {
 
 impl Setup {
     pub(crate) fn new() -> Self {
+        Self::new_in(tempfile::tempdir().expect("a directory"))
+    }
+
+    /// One whose workspace is the directory `root` in `directory`.
+    pub(crate) fn new_in(directory: tempfile::TempDir) -> Self {
         Self {
-            directory: Arc::new(tempfile::tempdir().expect("a directory")),
+            directory: Arc::new(directory),
             settings: ["server.listen=127.0.0.1:0", "server.linger=10ms"].map(str::to_owned).to_vec(),
             environment: Environment::without_variables(),
             store: Arc::new(MemoryStore::new("shenma:")),
