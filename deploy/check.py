@@ -70,7 +70,8 @@ def check_unit(drop_in, limit):
             directory = unit.with_suffix(".service.d")
             directory.mkdir()
             shutil.copy(HERE / drop_in, directory)
-        run(f"{title}: verified", "systemd-analyze", "verify", "--man=no", unit)
+        socket = pathlib.Path(shutil.copy(HERE / "hinagata.socket", place))
+        run(f"{title}: verified with its socket", "systemd-analyze", "verify", "--man=no", unit, socket)
         security = ["systemd-analyze", "security", "--offline=true", "--no-pager"]
         done = subprocess.run([*security, unit], capture_output=True, text=True)
         line = next((line for line in done.stdout.splitlines() if "Overall exposure level" in line), "")
@@ -88,6 +89,7 @@ def check_compose(tools):
     for name, service in document["services"].items():
         confined = (
             service.get("read_only") is True
+            and service.get("user", "root").split(":")[0] not in ("root", "0")
             and service.get("cap_drop") == ["ALL"]
             and "no-new-privileges:true" in service.get("security_opt", [])
             and "pids_limit" in service

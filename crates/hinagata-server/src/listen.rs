@@ -66,7 +66,15 @@ const EVICTION_TIME: Duration = Duration::from_secs(1);
 /// Serves connections on `threads` until `stop` resolves, then finishes the open ones.
 pub(crate) async fn serve_connections(
     app: &Arc<App>,
-    listener: TcpListener,
+    ListenSocket { listener, is_passed }: ListenSocket,
+/// The socket that clients connect to.
+pub(crate) struct ListenSocket {
+    pub(crate) listener: TcpListener,
+    /// Whether a service manager passed it and keeps it open: the next daemon serves the connections that this one does
+    /// not accept.
+    pub(crate) is_passed: bool,
+}
+
     threads: WorkerThreads,
     router: Router,
     stop: impl Future<Output = ()>,
@@ -110,17 +118,19 @@ pub(crate) async fn serve_connections(
         () = take => {}
         () = stopped => {}
     }
-    // Connections that are established but not accepted yet may already have sent their request. Closing the listener
-    // would reset them.
-    refuse_new_connections(&listener);
-    let last_room = ConnectionRoom::new(usize::MAX);
-    let last_ones = async {
-        while let Ok((stream, peer)) = listener.accept().await {
-            let Some(place) = last_room.find_place() else { continue };
-            serve_connection(&threads, &connections, stream.into_std(), peer, Admission::Served(place));
-        }
-    };
-    let _ = tokio::time::timeout(HANDSHAKE_TIME, last_ones).await;
+    if !is_passed {
+        // Connections that are established but not accepted yet may already have sent their request. Closing the
+        // listener would reset them.
+        refuse_new_connections(&listener);
+        let last_room = ConnectionRoom::new(usize::MAX);
+        let last_ones = async {
+            while let Ok((stream, peer)) = listener.accept().await {
+                let Some(place) = last_room.find_place() else { continue };
+                serve_connection(&threads, &connections, stream.into_std(), peer, Admission::Served(place));
+            }
+        };
+        let _ = tokio::time::timeout(HANDSHAKE_TIME, last_ones).await;
+    }
     drop(listener);
     drop(connections);
     let _ = end.send(true);

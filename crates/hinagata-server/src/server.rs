@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    net::SocketAddr,
+    net::{self, SocketAddr},
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -16,7 +16,8 @@ use crate::{
     access::{Access, new_secret},
     audit::Audit,
     events::Events,
-    listen, mcp,
+    listen::{self, ListenSocket},
+    mcp,
     metrics::Metrics,
     reload::Reloader,
     render_pool::RenderPool,
@@ -42,6 +43,8 @@ pub struct ServerOptions {
     /// Describes the Python sandbox of this machine. It is called once, on the first request for health.
     pub sandbox: Option<DescribeSandbox>,
 }
+    /// The socket that a service manager passed. It takes the place of the setting `server.listen`.
+    pub listener: Option<net::TcpListener>,
 
 impl ServerOptions {
     /// Options to serve `workspace`, with an engine that runs its Python.
@@ -50,14 +53,14 @@ impl ServerOptions {
     /// As [`OpenWorkspace::open_engine`].
     pub fn new(workspace: Arc<OpenWorkspace>) -> Result<Self> {
         let engine = workspace.open_engine()?;
-        Ok(Self { workspace, engine, link_span: None, sandbox: None })
+        Ok(Self { workspace, engine, link_span: None, sandbox: None, listener: None })
     }
 }
 
 /// A daemon that is bound to its address.
 pub struct Server {
     app: Arc<App>,
-    listener: TcpListener,
+    socket: ListenSocket,
     threads: WorkerThreads,
     token: String,
     token_file: Option<PathBuf>,
@@ -72,11 +75,16 @@ impl Server {
     /// # Errors
     /// Code `definition` for invalid settings, code `system` when the address or the audit log is not available.
     pub async fn open(options: ServerOptions) -> Result<Self> {
-        let ServerOptions { workspace, engine, link_span, sandbox } = options;
+        let ServerOptions { workspace, engine, link_span, sandbox, listener } = options;
         let (store, llm, state) = (workspace.store(), workspace.llm()?, workspace.state.clone());
         let settings = ServerSettings::from_settings(&workspace.settings)?;
-        let listener = bind_listener(settings.listen).await?;
-        let address = listener.local_addr().map_err(|error| listen_error(settings.listen, &error))?;
+        let socket = match listener {
+            Some(listener) => use_passed_listener(listener),
+            None => bind_listener(settings.listen).await,
+        };
+        let listen_error = |error: io::Error| listen_error(settings.listen, &error);
+        let socket = socket.map_err(listen_error)?;
+        let address = socket.listener.local_addr().map_err(listen_error)?;
         let threads =
             WorkerThreads::start_threads(settings.threads).map_err(|error| threads_error(&error))?;
         let render_pool = RenderPool::start_threads(core_count(), settings.max_queued)
@@ -109,7 +117,7 @@ impl Server {
                 None
             }
         };
-        Ok(Self { app, listener, threads, token, token_file, _watcher: watcher, warnings })
+        Ok(Self { app, socket, threads, token, token_file, _watcher: watcher, warnings })
     }
 
     /// The address that the daemon listens on.
@@ -153,7 +161,7 @@ impl Server {
                 app.metrics.run_upkeep();
             }
         });
-        listen::serve_connections(&self.app, self.listener, self.threads, router, stop).await;
+        listen::serve_connections(&self.app, self.socket, self.threads, router, stop).await;
         upkeep.abort();
         if let Some(file) = &self.token_file {
             let _ = std::fs::remove_file(file);
@@ -169,8 +177,13 @@ fn threads_error(error: &io::Error) -> Error {
 }
                 template_cache.check_cache(&app.engine.plan_cache_stats(), Instant::now());
 
-async fn bind_listener(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| listen_error(address, &error))
+async fn bind_listener(address: SocketAddr) -> io::Result<ListenSocket> {
+    Ok(ListenSocket { listener: TcpListener::bind(address).await?, is_passed: false })
+}
+
+fn use_passed_listener(listener: net::TcpListener) -> io::Result<ListenSocket> {
+    listener.set_nonblocking(true)?;
+    Ok(ListenSocket { listener: TcpListener::from_std(listener)?, is_passed: true })
 }
 
 fn listen_error(address: SocketAddr, error: &io::Error) -> Error {

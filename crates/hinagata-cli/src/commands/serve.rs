@@ -1,13 +1,10 @@
 //! `hina serve`: the daemon.
 
+mod activation;
 mod check;
 mod service_manager;
 
-use std::{
-    env,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{env, net::TcpListener, path::PathBuf, sync::Arc};
 
 use hinagata::StateDir;
 use hinagata_host::{Environment, OpenWorkspace};
@@ -75,16 +72,24 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
     let workspace = Workspace::open_daemon(globals, environment, OpenWorkspace::check_serving)?;
     let telemetry = Telemetry::start()?;
+    // Before there are threads: it changes the environment.
+    let listener = activation::take_listener()?;
     start_log(&workspace, telemetry.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
     let runtime = runtime.map_err(|error| Failure::system_error(format!("cannot start threads: {error}")))?;
-    let served = runtime.block_on(serve(&workspace, globals, telemetry.as_ref().map(Telemetry::link_spans)));
+    let links = telemetry.as_ref().map(Telemetry::link_spans);
+    let served = runtime.block_on(serve(&workspace, globals, links, listener));
     // Abandoned renders are not waited for.
     runtime.shutdown_background();
     served
 }
 
-async fn serve(workspace: &Workspace, globals: &Globals, link_span: Option<LinkSpan>) -> Result<(), Failure> {
+async fn serve(
+    workspace: &Workspace,
+    globals: &Globals,
+    link_span: Option<LinkSpan>,
+    listener: Option<TcpListener>,
+) -> Result<(), Failure> {
     let manager = ServiceManager::from_variables(|name| env::var_os(name));
     let server = Server::open(ServerOptions {
         workspace: Arc::clone(&workspace.host),
@@ -96,6 +101,7 @@ async fn serve(workspace: &Workspace, globals: &Globals, link_span: Option<LinkS
         })),
     })
     .await?;
+        listener,
     for warning in server.warnings() {
         workspace.print_warning(&hinagata::Diagnostic::warning("daemon", warning.clone()));
     }

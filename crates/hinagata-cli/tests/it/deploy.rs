@@ -73,3 +73,20 @@ fn the_images_and_the_unit_start_the_daemon_that_a_check_asks() {
     assert!(deployed("compose.yaml").contains(r#"["CMD", "/usr/bin/hina", "serve", "--check"]"#));
     assert!(deployed("hinagata.service").contains("\nExecStart=/usr/bin/hina serve\n"));
 }
+
+#[test]
+fn the_socket_unit_listens_where_the_settings_say() {
+    let place = tempfile::tempdir().expect("a directory");
+    let output = Command::new(env!("CARGO_BIN_EXE_hina"))
+        .args(["config", "--json"])
+        .current_dir(place.path())
+        .env("HINAGATA_STATE", place.path().join("state"))
+        .env("XDG_CONFIG_HOME", place.path().join("config"))
+        .output()
+        .expect("runs");
+    let unit = deployed("hinagata.socket");
+    let streams: Vec<&str> = unit.lines().filter_map(|line| line.strip_prefix("ListenStream=")).collect();
+    let [address] = streams[..] else { panic!("{streams:?}") };
+    let settings = String::from_utf8_lossy(&output.stdout);
+    assert!(settings.contains(&format!("\"{address}\"")), "{settings}");
+}

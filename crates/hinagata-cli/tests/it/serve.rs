@@ -3,7 +3,9 @@
 
 use std::{
     collections::HashMap,
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    os::fd::OwnedFd,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::mpsc,
@@ -11,7 +13,7 @@ use std::{
 };
 
 use fake_provider::FakeProvider;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Far longer than anything takes: only a test that fails waits for it.
 const LONG: Duration = Duration::from_secs(60);
@@ -37,12 +39,22 @@ impl Daemon {
         let root = place.path().join("root");
         std::fs::create_dir_all(&root).expect("a directory");
         prepare(&root);
-        let mut child = Command::new(env!("CARGO_BIN_EXE_hina"))
-            .args(["serve", "--root"])
-            .arg(&root)
-            .args(arguments)
-            .env_remove("OPENAI_API_KEY")
-            .envs(variables.iter().copied())
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hina"));
+        command.args(["serve", "--root"]).arg(&root).args(arguments).stdin(Stdio::null());
+        command.env_remove("OPENAI_API_KEY").envs(variables.iter().copied());
+        Self::spawn(command, place)
+    }
+
+    /// One that gets `listener` as a service manager passes it.
+    fn start_on(listener: &TcpListener) -> Self {
+        let place = tempfile::tempdir().expect("a directory");
+        let mut command = activated(listener, 1);
+        command.args(["serve", "--root"]).arg(place.path());
+        Self::spawn(command, place)
+    }
+
+    fn spawn(mut command: Command, place: tempfile::TempDir) -> Self {
+        let mut child = command
             .env("HINAGATA_STATE", place.path().join("state"))
             .env("XDG_CONFIG_HOME", place.path().join("config"))
             .stdin(Stdio::null())
@@ -101,6 +113,18 @@ impl Daemon {
         (status.code(), self.said.recv_timeout(LONG).expect("says something"))
     }
 }
+/// The program with `listener` as the first of `count` sockets that a service manager passes. The socket comes as the
+/// standard input of a shell, which moves it to where the protocol wants it.
+fn activated(listener: &TcpListener, count: usize) -> Command {
+    let socket = OwnedFd::from(listener.try_clone().expect("can be cloned"));
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", r#"exec 3<&0 0</dev/null && LISTEN_PID=$$ exec "$0" "$@""#, env!("CARGO_BIN_EXE_hina")])
+        .env("LISTEN_FDS", count.to_string())
+        .stdin(Stdio::from(socket));
+    command
+}
+
 
 impl Drop for Daemon {
     fn drop(&mut self) {
@@ -151,12 +175,14 @@ fn what_it_prints_to_try_works() {
 
 #[test]
 fn the_configuration_of_an_older_daemon_starts_it() {
+    let provider = FakeProvider::start();
     let server = redis::Server::start(&["--requirepass", "p@ss"]);
     let config = format!(
         "app_name: \"ai-prompt-shell\"\nserver:\n  listen_addr: \"127.0.0.1:0\"\n  debug: true\nlogger:\n  level: \"info\"\n  \
          format: \"text\"\n  output: \"stdout\"\nredis:\n  addr: \"127.0.0.1:{}\"\n  password: \"p@ss\"\n  db: 1\nrefresh:\n  tool: \"5m\"\n\
-         llm:\n  api_key: \"sk-old\"\n  api_base: \"http://127.0.0.1:9/v1\"\n",
-        server.port
+         llm:\n  api_key: \"sk-old\"\n  api_base: \"{}\"\n",
+        server.port,
+        provider.url(),
     );
     let set = Command::new("redis-cli")
         .args(["-p", &server.port.to_string(), "-a", "p@ss", "--no-auth-warning", "-n", "1", "SET"])
@@ -171,6 +197,12 @@ fn the_configuration_of_an_older_daemon_starts_it() {
         "curl -s http://{}/api/prompts/old.greet/render -d '{{\"args\": {{\"who\": \"you\"}}}}'",
         daemon.address
     ));
+    daemon.shell(&format!(
+        "curl -sf http://{}/api/prompts/old.greet/chat -H \"authorization: Bearer $TOKEN\" -d '{{\"model\": \"gpt-4o\"}}'",
+        daemon.address
+    ));
+    let asked: Vec<String> = provider.received().into_iter().map(|request| request.path).collect();
+    assert_eq!(asked, ["/v1/chat/completions"], "the older daemon adds the version to the address");
     assert_eq!(answer, "{\"kind\":\"prompt\",\"prompt\":\"Hello you\"}");
     let (_, said) = daemon.end("-TERM");
     assert!(!said.contains("p@ss") && !said.contains("sk-old"), "{said}");
@@ -426,14 +458,36 @@ fn spans_hold_values_that_are_asked_for_but_never_secret_ones() {
 #[test]
 fn an_address_that_is_taken_is_told() {
     let daemon = Daemon::open();
-    let output = Command::new(env!("CARGO_BIN_EXE_hina"))
-        .args(["serve", "--listen", &daemon.address, "--root"])
-        .arg(daemon.place.path().join("root"))
-        .env("HINAGATA_STATE", daemon.place.path().join("state"))
-        .output()
-        .expect("runs");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && said.contains("another program uses this TCP port"), "{said}");
+    let start = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_hina"))
+            .args(["serve", "--listen", &daemon.address, "--root"])
+            .arg(daemon.place.path().join("root"))
+            .args(arguments)
+            .env("HINAGATA_STATE", daemon.place.path().join("state"))
+            .output()
+            .expect("runs");
+        assert!(!output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let said = start(&[]);
+    assert!(said.contains("another program uses this TCP port"), "{said}");
+    let said = start(&["--json"]);
+    let error: Value = serde_json::from_str(said.lines().last().expect("a line")).expect("is JSON");
+    let (code, reason) = (&error["error"]["code"], &error["error"]["details"]["reason"]);
+    assert_eq!((code, reason), (&json!("system"), &json!("listen")), "{said}");
+}
+
+/// What the requests of the next test find: prompts in files and in the store, an agent, documents of every kind.
+fn fill_workspace(root: &Path) {
+    for (file, text) in [
+        ("hinagata.toml", "[agents.manager]\nprompt = \"You manage.\"\n"),
+        ("README.md", "# Example\n"),
+        ("user_data/shared/prompts/hello/template.md", "Hello {{ name }}"),
+    ] {
+        let file = root.join(file);
+        std::fs::create_dir_all(file.parent().expect("is in a directory")).expect("a directory");
+        std::fs::write(file, text).expect("is written");
+    }
 }
 
 /// Thousands of requests made of the description of the routes, odd ones among them: each is answered as described.
@@ -442,7 +496,18 @@ fn requests_made_of_the_description_are_answered_as_it_says() {
     let Some(python) = std::env::var_os("HINAGATA_TEST_PYTHON").map(PathBuf::from) else {
         panic!("HINAGATA_TEST_PYTHON names a Python with schemathesis; ./test sets it");
     };
-    let daemon = Daemon::open();
+    let provider = FakeProvider::start();
+    let model = [("OPENAI_BASE_URL", provider.base_url()), ("OPENAI_API_KEY", "sk-test".to_owned())];
+    let variables = model.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let listen = ["--listen", "127.0.0.1:0", "--set", "llm.model=gpt-4o"];
+    let daemon = Daemon::start_in(&variables, fill_workspace, &listen);
+    for (path, document) in DOCUMENTS {
+        let (address, token) = (&daemon.address, &daemon.token);
+        let call = format!("curl -sf -X PUT http://{address}/api/{path} -H 'authorization: Bearer {token}'");
+        let output =
+            Command::new("sh").args(["-c", &format!("{call} -d '{document}'")]).output().expect("runs");
+        assert!(output.status.success(), "{path}: {output:?}");
+    }
     let command = python.with_file_name("st");
     let output = Command::new(command)
         .args(["run", &format!("http://{}/openapi.json", daemon.address)])
@@ -462,3 +527,39 @@ fn requests_made_of_the_description_are_answered_as_it_says() {
 #[path = "../../../hinagata-store/tests/it/support/mod.rs"]
 #[expect(dead_code, reason = "the tests of the store use the rest")]
 pub(crate) mod redis;
+
+#[test]
+fn clients_wait_on_a_passed_socket_while_the_daemon_restarts() {
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = socket.local_addr().expect("has an address").to_string();
+    let first = Daemon::start_on(&socket);
+    assert_eq!(first.address, address, "the setting does not count");
+    assert!(first.get("/healthz").contains("\"ok\""));
+    assert_eq!(first.end("-TERM").0, Some(0));
+
+    let mut waiting = TcpStream::connect(&address).expect("the socket is open");
+    write!(waiting, "GET /healthz HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n")
+        .expect("is sent");
+    let _second = Daemon::start_on(&socket);
+    waiting.set_read_timeout(Some(LONG)).expect("can be set");
+    let mut answer = String::new();
+    waiting.read_to_string(&mut answer).expect("is answered");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[test]
+fn sockets_that_the_daemon_cannot_serve_are_refused() {
+    let place = tempfile::tempdir().expect("a directory");
+    let refused = |command: &mut Command| {
+        let output = command.arg("serve").current_dir(place.path());
+        let output = output.env("HINAGATA_STATE", place.path().join("state")).output().expect("runs");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let socket = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    assert!(refused(&mut activated(&socket, 2)).contains("passed 2 sockets"));
+    let local = std::os::unix::net::UnixListener::bind(place.path().join("socket")).expect("bound");
+    let mut command = activated(&socket, 1);
+    command.stdin(Stdio::from(OwnedFd::from(local)));
+    assert!(refused(&mut command).contains("ListenStream="));
+}

@@ -143,6 +143,7 @@ impl Setup {
             engine: engine.clone(),
             link_span: None,
             sandbox: Some(Arc::new(|| json!({"tier": "A"}))),
+            listener: None,
         };
         let server = Server::open(options).await.expect("the daemon opens");
         let url = format!("http://{}", server.address());
