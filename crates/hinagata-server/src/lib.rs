@@ -42,8 +42,8 @@ mod server;
 mod settings;
 mod spans;
 mod state;
-mod worker_threads;
 mod template_cache;
+mod worker_threads;
 
 pub use access::{Key, Scope, new_secret};
 pub use docs::example_call;

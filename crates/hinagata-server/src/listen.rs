@@ -63,10 +63,6 @@ const REFUSAL_TIME: Duration = Duration::from_secs(1);
 /// How long an idle connection that lost its place has time to end.
 const EVICTION_TIME: Duration = Duration::from_secs(1);
 
-/// Serves connections on `threads` until `stop` resolves, then finishes the open ones.
-pub(crate) async fn serve_connections(
-    app: &Arc<App>,
-    ListenSocket { listener, is_passed }: ListenSocket,
 /// The socket that clients connect to.
 pub(crate) struct ListenSocket {
     pub(crate) listener: TcpListener,
@@ -75,6 +71,10 @@ pub(crate) struct ListenSocket {
     pub(crate) is_passed: bool,
 }
 
+/// Serves connections on `threads` until `stop` resolves, then finishes the open ones.
+pub(crate) async fn serve_connections(
+    app: &Arc<App>,
+    ListenSocket { listener, is_passed }: ListenSocket,
     threads: WorkerThreads,
     router: Router,
     stop: impl Future<Output = ()>,

@@ -94,6 +94,7 @@ fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
         let schema = match *name {
             "limit" => json!({"type": "integer", "minimum": 1, "maximum": 10_000}),
             "severity" => json!({"type": "string", "enum": ["error", "warning"]}),
+            "view" if path == "/api/environs/{id}" => json!({"type": "string", "enum": ["stored", "merged"]}),
             "view" => json!({"type": "string", "enum": ["ids", "full"]}),
             "replace" => json!({"type": "boolean"}),
             "tag" => json!({"type": "array", "items": {"type": "string"}}),
@@ -117,7 +118,6 @@ fn precondition_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
     all.into_iter().filter(|_| is_conditional(route)).map(|(name, meaning)| {
         let schema = json!({"type": "string"});
         json!({"name": name, "in": "header", "required": false, "description": meaning, "schema": schema})
-            "view" if path == "/api/environs/{id}" => json!({"type": "string", "enum": ["stored", "merged"]}),
     })
 }
 

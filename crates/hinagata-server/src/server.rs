@@ -25,9 +25,9 @@ use crate::{
     settings::{AuditLocation, ServerSettings, core_count},
     spans::LinkSpan,
     state::{App, DescribeSandbox, Observers, Served},
+    template_cache::TemplateCacheWatch,
     worker_threads::WorkerThreads,
 };
-    template_cache::TemplateCacheWatch,
 
 /// How often the metrics run their upkeep.
 const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
@@ -42,9 +42,9 @@ pub struct ServerOptions {
     pub link_span: Option<LinkSpan>,
     /// Describes the Python sandbox of this machine. It is called once, on the first request for health.
     pub sandbox: Option<DescribeSandbox>,
-}
     /// The socket that a service manager passed. It takes the place of the setting `server.listen`.
     pub listener: Option<net::TcpListener>,
+}
 
 impl ServerOptions {
     /// Options to serve `workspace`, with an engine that runs its Python.
@@ -156,9 +156,11 @@ impl Server {
         let app = Arc::clone(&self.app);
         let upkeep = tokio::spawn(async move {
             let mut every = tokio::time::interval(UPKEEP_INTERVAL);
+            let mut template_cache = TemplateCacheWatch::new(Instant::now());
             loop {
                 every.tick().await;
                 app.metrics.run_upkeep();
+                template_cache.check_cache(&app.engine.plan_cache_stats(), Instant::now());
             }
         });
         listen::serve_connections(&self.app, self.socket, self.threads, router, stop).await;
@@ -171,11 +173,9 @@ impl Server {
 
 fn threads_error(error: &io::Error) -> Error {
     Error::new(Code::System, format!("cannot start worker threads: {error}"))
-            let mut template_cache = TemplateCacheWatch::new(Instant::now());
         .with_reason(Reason::Threads)
         .with_hint("lower the setting `server.threads`")
 }
-                template_cache.check_cache(&app.engine.plan_cache_stats(), Instant::now());
 
 async fn bind_listener(address: SocketAddr) -> io::Result<ListenSocket> {
     Ok(ListenSocket { listener: TcpListener::bind(address).await?, is_passed: false })

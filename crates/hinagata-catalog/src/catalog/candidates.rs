@@ -93,13 +93,13 @@ impl Catalog {
             .with("prompt_id", id.as_str())
             .with_near(self.near_prompts(id))
             .with_hint(hint);
+        let error = unread.and_then(StoreHealth::reason).into_iter().fold(error, Error::with_reason);
         // Unreadable files are reported only to callers who can use every prompt: others would learn names from them.
         match (self.reach(), unread) {
             (None, _) => self.with_unread(error, id),
             (Some(_), None) => error,
             (Some(_), Some(_)) => error
                 .map_message(|message| format!("{message}, but the store cannot be read and may contain it")),
-        let error = unread.and_then(StoreHealth::reason).into_iter().fold(error, Error::with_reason);
         }
     }
 

@@ -70,10 +70,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         let workspace = Workspace::open_quietly(globals)?;
         return check::check_daemon(ServerSettings::from_settings(&workspace.host.settings)?.listen, globals);
     }
-    let workspace = Workspace::open_daemon(globals, environment, OpenWorkspace::check_serving)?;
-    let telemetry = Telemetry::start()?;
     // Before there are threads: it changes the environment.
     let listener = activation::take_listener()?;
+    let workspace = Workspace::open_daemon(globals, environment, OpenWorkspace::check_serving)?;
+    let telemetry = Telemetry::start()?;
     start_log(&workspace, telemetry.as_ref())?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
     let runtime = runtime.map_err(|error| Failure::system_error(format!("cannot start threads: {error}")))?;
@@ -99,9 +99,9 @@ async fn serve(
             let settings = workspace.host.settings.clone();
             move || PythonState::find(&settings).health()
         })),
+        listener,
     })
     .await?;
-        listener,
     for warning in server.warnings() {
         workspace.print_warning(&hinagata::Diagnostic::warning("daemon", warning.clone()));
     }

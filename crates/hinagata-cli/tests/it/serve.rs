@@ -57,7 +57,6 @@ impl Daemon {
         let mut child = command
             .env("HINAGATA_STATE", place.path().join("state"))
             .env("XDG_CONFIG_HOME", place.path().join("config"))
-            .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -113,6 +112,7 @@ impl Daemon {
         (status.code(), self.said.recv_timeout(LONG).expect("says something"))
     }
 }
+
 /// The program with `listener` as the first of `count` sockets that a service manager passes. The socket comes as the
 /// standard input of a shell, which moves it to where the protocol wants it.
 fn activated(listener: &TcpListener, count: usize) -> Command {
@@ -124,7 +124,6 @@ fn activated(listener: &TcpListener, count: usize) -> Command {
         .stdin(Stdio::from(socket));
     command
 }
-
 
 impl Drop for Daemon {
     fn drop(&mut self) {
@@ -175,8 +174,8 @@ fn what_it_prints_to_try_works() {
 
 #[test]
 fn the_configuration_of_an_older_daemon_starts_it() {
-    let provider = FakeProvider::start();
     let server = redis::Server::start(&["--requirepass", "p@ss"]);
+    let provider = FakeProvider::start();
     let config = format!(
         "app_name: \"ai-prompt-shell\"\nserver:\n  listen_addr: \"127.0.0.1:0\"\n  debug: true\nlogger:\n  level: \"info\"\n  \
          format: \"text\"\n  output: \"stdout\"\nredis:\n  addr: \"127.0.0.1:{}\"\n  password: \"p@ss\"\n  db: 1\nrefresh:\n  tool: \"5m\"\n\
@@ -197,13 +196,13 @@ fn the_configuration_of_an_older_daemon_starts_it() {
         "curl -s http://{}/api/prompts/old.greet/render -d '{{\"args\": {{\"who\": \"you\"}}}}'",
         daemon.address
     ));
+    assert_eq!(answer, "{\"kind\":\"prompt\",\"prompt\":\"Hello you\"}");
     daemon.shell(&format!(
         "curl -sf http://{}/api/prompts/old.greet/chat -H \"authorization: Bearer $TOKEN\" -d '{{\"model\": \"gpt-4o\"}}'",
         daemon.address
     ));
     let asked: Vec<String> = provider.received().into_iter().map(|request| request.path).collect();
     assert_eq!(asked, ["/v1/chat/completions"], "the older daemon adds the version to the address");
-    assert_eq!(answer, "{\"kind\":\"prompt\",\"prompt\":\"Hello you\"}");
     let (_, said) = daemon.end("-TERM");
     assert!(!said.contains("p@ss") && !said.contains("sk-old"), "{said}");
 }

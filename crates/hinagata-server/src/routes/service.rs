@@ -65,6 +65,7 @@ pub(super) async fn get_readiness(call: Call) -> Answer {
             "store": {
                 "up": is_up,
                 "since": since,
+                "reason": store.as_ref().and_then(|store| store.health.reason()),
                 "freshness": store.as_ref().map(|store| store.health.freshness.as_str()),
             },
         }),
@@ -88,11 +89,10 @@ pub(super) async fn get_metrics(call: Call) -> Answer {
         metrics::gauge!("hinagata_bulkhead_used", "bulkhead" => bulkhead.name).set(gauge(bulkhead.used()));
         metrics::gauge!("hinagata_bulkhead_limit", "bulkhead" => bulkhead.name).set(gauge(bulkhead.limit()));
     }
+    template_cache::record_metrics(&app.engine.plan_cache_stats());
     metrics::gauge!("hinagata_renders_queued").set(gauge(app.render_pool.queued()));
     metrics::gauge!("hinagata_connections").set(gauge(app.connections.used()));
     metrics::gauge!("hinagata_uptime_seconds").set(app.started.elapsed().as_secs_f64());
     let text = app.metrics.render_text();
     Ok(answer::bytes_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", Bytes::from(text)))
 }
-    template_cache::record_metrics(&app.engine.plan_cache_stats());
-                "reason": store.as_ref().and_then(|store| store.health.reason()),
