@@ -171,7 +171,7 @@ async fn a_store_that_was_never_read_is_unavailable_and_not_empty() {
         let rendered = call(key, "POST", "/api/render/prompts/own").await.expect_status(200);
         assert_eq!(rendered["rendered_prompt"], "from a file");
     }
-    call("all", "GET", "/api/prompts/general").await.expect_status(200);
+    call("all", "GET", "/api/prompts/general_system").await.expect_status(200);
 
     let _server = servers::Server::start_at(port, &[]);
     wait_until_ready(&daemon).await;
