@@ -32,6 +32,19 @@ impl PromptId {
     /// # Errors
     /// Code `id` when its normal form is not a valid id.
     pub fn new(name: &str) -> Result<Self> {
+        Self::with_segments(name, check_segment)
+    }
+
+    /// The id that `name` is a spelling of in the store, where other programs choose the names: a segment can start
+    /// with any character and contain any except control characters, `/` and `\\`.
+    ///
+    /// # Errors
+    /// Code `id`, as [`PromptId::new`] reports it, when its normal form is not valid in the store either.
+    pub fn from_store_name(name: &str) -> Result<Self> {
+        Self::new(name).or_else(|error| Self::with_segments(name, check_store_segment).map_err(|_| error))
+    }
+
+    fn with_segments(name: &str, check: fn(&str) -> Result<(), &'static str>) -> Result<Self> {
         // An overlong name is refused before any work.
         if name.len() > SEGMENTS * LONGEST * 16 {
             return Err(invalid(name, "is too long"));
@@ -41,7 +54,7 @@ impl PromptId {
             return Err(invalid(name, "has too many segments"));
         }
         for segment in &segments {
-            check_segment(segment).map_err(|problem| invalid(name, problem))?;
+            check(segment).map_err(|problem| invalid(name, problem))?;
         }
         Ok(Self(segments.join(".").into()))
     }
@@ -108,6 +121,16 @@ fn check_segment(segment: &str) -> Result<(), &'static str> {
         return Err("is reserved for the directory of partials");
     }
     Ok(())
+}
+
+fn check_store_segment(segment: &str) -> Result<(), &'static str> {
+    let is_unsafe = |character: char| character.is_control() || matches!(character, '/' | '\\');
+    match segment.chars().count() {
+        0 => Err("is empty"),
+        count if count > LONGEST => Err("has more than 64 characters"),
+        _ if segment.contains(is_unsafe) => Err("has control characters or slashes"),
+        _ => Ok(()),
+    }
 }
 
 /// Letters and digits, the marks that belong to letters of many scripts, and `_`.
@@ -248,7 +271,33 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn names_of_the_store_can_have_any_character_that_is_safe() {
+        for (name, id) in [
+            ("ext.2fa", "ext.2fa"),
+            ("9start.1", "9start.1"),
+            ("x-y.z+1", "x_y.z+1"),
+            ("Team@Home.Mein Prompt", "team@home.mein_prompt"),
+            ("scan-gitrepo.Run", "scan_gitrepo.run"),
+        ] {
+            assert_eq!(PromptId::from_store_name(name).expect(name).as_str(), id);
+            assert_eq!(PromptId::from_store_name(id).expect(name).as_str(), id, "it is its own normal form");
+        }
+        assert!(PromptId::new("ext.2fa").is_err(), "names of directories are as strict as before");
+        let long = format!("9{}", "x".repeat(64));
+        for name in ["", ".", "a..b", "../secrets", "a/b", "a\\b", "9\u{7}", "1.\u{0}", long.as_str()] {
+            assert!(PromptId::from_store_name(name).is_err(), "{name:?}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn the_normal_form_of_a_name_of_the_store_is_its_own(name in "\\PC{1,12}") {
+            if let Ok(id) = PromptId::from_store_name(&name) {
+                prop_assert_eq!(PromptId::from_store_name(id.as_str()).expect("is an id"), id);
+            }
+        }
+
         #[test]
         fn both_ways_give_the_same_normal_form_of_ascii_names(name in "[ -~\\t\\n\\x0b\\x1c]{0,12}|[aAbB1_ -]{0,12}") {
             let normal = unicode_normal_form(&name);

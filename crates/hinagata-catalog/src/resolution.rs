@@ -86,7 +86,7 @@ impl Resolutions {
                 all.tools.insert(tool.to_owned(), resolution);
                 continue;
             }
-            match (PromptId::new(name.strip_prefix(TOOL).unwrap_or(name)), resolution(value)) {
+            match (PromptId::from_store_name(name.strip_prefix(TOOL).unwrap_or(name)), resolution(value)) {
                 (Ok(id), Some(resolution)) => {
                     all.prompts.insert(id, resolution);
                 }
@@ -156,7 +156,7 @@ pub fn record_resolution(
     resolution: Option<&Resolution>,
     now: SystemTime,
 ) -> Result<()> {
-    let is_it = |key: &str| PromptId::new(key).is_ok_and(|known| known == *id);
+    let is_it = |key: &str| PromptId::from_store_name(key).is_ok_and(|known| known == *id);
     record_key(directory, (id.as_str(), &is_it), resolution, now)
 }
 

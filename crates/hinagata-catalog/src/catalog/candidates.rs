@@ -52,13 +52,17 @@ impl Catalog {
     }
 
     fn resolve_with(&self, name: &str, exists: impl Fn(&PromptId) -> bool) -> Result<PromptId> {
-        let id = PromptId::new(name)?;
+        let id = PromptId::from_store_name(name)?;
         if exists(&id) {
             return Ok(id);
         }
-        let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
+        let known = |word: &str| PromptId::from_store_name(word).is_ok_and(|id| exists(&id));
         match self.vocabulary().follow_aliases("prompt", name.trim(), known) {
-            Some(word) => PromptId::new(word),
+            Some(word) => PromptId::from_store_name(word),
+            // A name that only a prompt of the store can have, and none has.
+            None if self.hidden_by(&id).is_none() => {
+                Err(PromptId::new(name).err().unwrap_or_else(|| self.not_found(&id)))
+            }
             None => Err(self.not_found(&id)),
         }
     }
@@ -107,14 +111,16 @@ impl Catalog {
     /// everybody may ask for an unknown one.
     fn near_prompts(&self, id: &PromptId) -> Vec<String> {
         let exists = |id: &PromptId| self.entries(id).any(|entry| self.is_usable(entry));
-        let is_id = |name: &str| PromptId::new(name).is_ok_and(|id| id.as_str() == name && exists(&id));
+        let is_id =
+            |name: &str| PromptId::from_store_name(name).is_ok_and(|id| id.as_str() == name && exists(&id));
         let is_alias = |word: &str| {
-            let known = |word: &str| PromptId::new(word).is_ok_and(|id| exists(&id));
+            let known = |word: &str| PromptId::from_store_name(word).is_ok_and(|id| exists(&id));
             self.vocabulary().follow_aliases("prompt", word, known).is_some()
         };
         // An alias reveals its prompt, which the caller may not be allowed to use.
         let is_visible = |word: &str| {
-            self.reach().is_none() || PromptId::new(word).is_ok_and(|word| self.reaches_prompt(&word))
+            self.reach().is_none()
+                || PromptId::from_store_name(word).is_ok_and(|word| self.reaches_prompt(&word))
         };
         let next_name = |from: &str| {
             let ids = self.roots().iter().filter_map(|index| index.next_id(from));
@@ -134,7 +140,7 @@ impl Catalog {
         let hides = |found: &&Diagnostic| {
             let names = found.error.details().get(HIDDEN_PROMPTS).and_then(Value::as_array);
             let mut names = names.into_iter().flatten().filter_map(Value::as_str);
-            names.any(|name| PromptId::new(name).is_ok_and(|name| name == *id))
+            names.any(|name| PromptId::from_store_name(name).is_ok_and(|name| name == *id))
         };
         self.store_problems().iter().chain(of_documents).find(hides)
     }

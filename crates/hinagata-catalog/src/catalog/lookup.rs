@@ -84,7 +84,7 @@ impl Catalog {
 
     /// The body of another prompt of the store. Templates of the store can include nothing else.
     fn template_of_store(&self, name: &str) -> Result<Option<FoundTemplate>> {
-        let Ok(id) = PromptId::new(name) else { return Ok(None) };
+        let Ok(id) = PromptId::from_store_name(name) else { return Ok(None) };
         let of_store =
             self.roots().iter().find(|index| index.root.kind == RootKind::Store && self.reaches_prompt(&id));
         let mut found = of_store.into_iter().flat_map(|index| index.find(&id));

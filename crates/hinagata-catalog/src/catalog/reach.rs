@@ -61,7 +61,7 @@ impl Reach {
     /// and headers, and belong to no prompt.
     #[must_use]
     pub fn has_document(&self, kind: StoreKind, id: &str, value: &serde_json::Value) -> bool {
-        let has = |name: &str| PromptId::new(name).is_ok_and(|id| self.has_prompt(id.as_str()));
+        let has = |name: &str| PromptId::from_store_name(name).is_ok_and(|id| self.has_prompt(id.as_str()));
         match kind {
             StoreKind::Template => has(id),
             StoreKind::Extension => {

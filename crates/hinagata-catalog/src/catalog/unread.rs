@@ -75,7 +75,7 @@ impl Catalog {
         all.extend(self.roots().iter().flat_map(|index| index.left_out_of(&choice.id)).cloned());
         all.extend(self.resolution_problem(self.resolutions().problem_of(&choice.id)));
         // The vocabulary is used only for names that are not ids.
-        if PromptId::new(name).is_ok_and(|id| id != choice.id) {
+        if PromptId::from_store_name(name).is_ok_and(|id| id != choice.id) {
             all.extend(self.unread_vocabulary().cloned());
         }
         // A document of the store may be stale, or lack its unreadable parts.

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::declarations;
 use super::limits::PromptLimits;
-use super::messages::{self, DraftMessage};
+use super::messages::{self, DraftMessage, KnownRoles};
 use super::model::{Permissions, Settings, UndefinedMode};
 use super::parameter::Parameters;
 use crate::tool_document::OnError;
@@ -38,6 +38,8 @@ pub(super) struct Draft {
     pub(super) unknown: Map<String, Value>,
     /// Warnings about likely mistakes, such as misspelled keys.
     pub(super) warnings: Vec<Error>,
+    /// The roles that its messages may name.
+    pub(super) roles: KnownRoles,
 }
 
 /// A body inside of a document.
@@ -82,7 +84,11 @@ const KEYS: [&str; 29] = [
 
 /// Reads the keys of a document, or of `METADATA` of a `prompt.py`.
 pub(super) fn read_draft(fields: &mut Fields<'_>, node: &Node) -> Draft {
-    let mut draft = Draft::default();
+    read_keys(fields, node, KnownRoles::Named)
+}
+
+fn read_keys(fields: &mut Fields<'_>, node: &Node, roles: KnownRoles) -> Draft {
+    let mut draft = Draft { roles, ..Draft::default() };
     if node.as_map().is_none() {
         fields.problem("(document)", node, format!("a prompt must be an object, not {}", node.kind()));
         return draft;
@@ -92,6 +98,23 @@ pub(super) fn read_draft(fields: &mut Fields<'_>, node: &Node) -> Draft {
     }
     refuse_two_bodies(fields, node);
     draft
+}
+
+/// Reads the keys of a document of the store, as the daemon reads them that it is compatible with: messages have any
+/// role, and a text beside messages wins unless it is empty.
+pub(super) fn read_stored_draft(fields: &mut Fields<'_>, node: &Node) -> Draft {
+    let text = ["prompt", "userPrompt"].into_iter().find_map(|key| Some((key, node.get(key)?)));
+    let (Some((key, text)), Some(messages), Some(map)) = (text, node.get("messages"), node.as_map()) else {
+        return read_keys(fields, node, KnownRoles::Any);
+    };
+    let is_empty = text.is_null() || text.as_str() == Some("");
+    let unused = if is_empty { key } else { "messages" };
+    if !is_empty && messages.as_list().is_some_and(|messages| !messages.is_empty()) {
+        let message = format!("`messages` is ignored, because the prompt has `{key}` too");
+        fields.warn_of_unknown("messages", messages, ("messages", &message), &[key]);
+    }
+    let kept = map.iter().filter(|(key, _)| key != unused).cloned().collect();
+    read_keys(fields, &Node { data: Data::Map(kept), at: node.at }, KnownRoles::Any)
 }
 
 /// Refuses two keys with the same meaning.
@@ -130,7 +153,9 @@ impl Draft {
             "inputs" | "variables" | "parameters" => {
                 self.parameters = declarations::read_parameters(fields, key, node);
             }
-            "messages" => self.body = messages::read_messages(fields, node).map(DraftBody::Messages),
+            "messages" => {
+                self.body = messages::read_messages(fields, node, self.roles).map(DraftBody::Messages)
+            }
             "userPrompt" | "prompt" => self.read_text(fields, key, node),
             "permissions" => self.permissions = Some(read_permissions(fields, node)),
             "limits" => self.limits = Some(read_limits(fields, key, node)),
@@ -182,6 +207,7 @@ impl Draft {
         self.unknown.extend(above.unknown);
         self.warnings.extend(above.warnings);
         Self {
+            roles: self.roles,
             name: above.name.or(self.name),
             label: above.label.or(self.label),
             title: above.title.or(self.title),

@@ -1,10 +1,20 @@
 //! Bodies that are lists of messages.
 
-use hinagata_document::{Fields, Node};
+use hinagata_document::{Fields, Node, truncate_for_display};
 use hinagata_template::Language;
 use serde_json::{Map, Value};
 
 use super::model::{Message, Part, Role, TemplateText};
+
+/// The roles that a document may name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum KnownRoles {
+    /// Those of [`Role::NAMES`].
+    #[default]
+    Named,
+    /// Any: the programs that write to the store decide.
+    Any,
+}
 
 /// A message before the language of its templates is known.
 #[derive(Clone, Debug)]
@@ -28,7 +38,11 @@ struct Text {
 }
 
 /// Reads the value of `messages`; `None` when it contains no message.
-pub(super) fn read_messages(fields: &mut Fields<'_>, node: &Node) -> Option<Vec<DraftMessage>> {
+pub(super) fn read_messages(
+    fields: &mut Fields<'_>,
+    node: &Node,
+    roles: KnownRoles,
+) -> Option<Vec<DraftMessage>> {
     let items = fields.list("messages", node);
     if items.is_empty() {
         if node.as_list().is_some() || node.is_null() {
@@ -36,10 +50,10 @@ pub(super) fn read_messages(fields: &mut Fields<'_>, node: &Node) -> Option<Vec<
         }
         return None;
     }
-    Some(items.iter().enumerate().filter_map(|(index, item)| message(fields, index, item)).collect())
+    Some(items.iter().enumerate().filter_map(|(index, item)| message(fields, index, item, roles)).collect())
 }
 
-fn message(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<DraftMessage> {
+fn message(fields: &mut Fields<'_>, index: usize, node: &Node, roles: KnownRoles) -> Option<DraftMessage> {
     let path = format!("messages[{index}]");
     if node.as_map().is_none() {
         let hint = "write `{role: user, content: \"...\"}`";
@@ -55,7 +69,7 @@ fn message(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<DraftMe
     for (key, value) in node.as_map().unwrap_or_default() {
         let field = format!("{path}.{key}");
         match key.as_str() {
-            "role" => draft.role = role(fields, &field, value)?,
+            "role" => draft.role = role(fields, &field, value, roles)?,
             "content" => draft.parts = content(fields, &field, value),
             _ => {
                 draft.unknown.insert(key.clone(), value.to_value());
@@ -71,11 +85,20 @@ fn message(fields: &mut Fields<'_>, index: usize, node: &Node) -> Option<DraftMe
 }
 
 /// Reads a role: a known name, or a template that takes the role from data.
-fn role(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<Text> {
+fn role(fields: &mut Fields<'_>, field: &str, node: &Node, roles: KnownRoles) -> Option<Text> {
     if node.as_str().is_some_and(|word| word.contains("{{")) {
         return Some(text(fields, node, node.as_str().unwrap_or_default()));
     }
-    fields.one_of(field, node, &Role::NAMES, Role::from_name)?;
+    match node.as_str().filter(|word| roles == KnownRoles::Any && !word.is_empty()) {
+        Some(word) if Role::from_name(word).is_none() => {
+            let message = format!("unknown role `{}`, which models may refuse", truncate_for_display(word));
+            fields.warn_of_unknown(field, node, (word, &message), &Role::NAMES);
+        }
+        Some(_) => {}
+        None => {
+            fields.one_of(field, node, &Role::NAMES, Role::from_name)?;
+        }
+    }
     Some(text(fields, node, node.as_str().unwrap_or_default()))
 }
 
@@ -143,8 +166,10 @@ impl DraftMessage {
             DraftPart::Text(text) => Part::Text(text.finish(engine)),
             DraftPart::Other { kind, fields } => Part::Other { kind, fields },
         };
-        let role =
-            Role::from_name(&self.role.text).unwrap_or_else(|| Role::Template(self.role.finish(engine)));
+        let role = Role::from_name(&self.role.text).unwrap_or_else(|| match self.role.text.contains("{{") {
+            true => Role::Template(self.role.finish(engine)),
+            false => Role::Other(self.role.text.into()),
+        });
         Message { role, parts: self.parts.into_iter().map(part).collect(), unknown: self.unknown }
     }
 }

@@ -141,6 +141,8 @@ pub enum Role {
     Tool,
     /// A template that takes the role from data: user, assistant or tool.
     Template(TemplateText),
+    /// Another role of a prompt of the store, passed on as written.
+    Other(Box<str>),
 }
 
 impl Role {

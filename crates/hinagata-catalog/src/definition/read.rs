@@ -91,7 +91,7 @@ impl PromptFiles for PreviousFiles<'_> {
     }
 }
 
-/// Reads a prompt from a document, such as one of `contributes.prompts` of an extension.
+/// Reads a prompt from a document of the store, such as one of `contributes.prompts` of an extension.
 ///
 /// # Errors
 /// Code `definition`, with all invalid fields at once.
@@ -104,7 +104,7 @@ pub fn definition_from_json(
     let files = &NoFiles;
     let mut reader = Reader { id, name: id.as_str(), source, files, computed: None, read: Vec::new() };
     let mut fields = Fields::new(source, "");
-    let mut draft = draft::read_draft(&mut fields, &Node::from_value(document));
+    let mut draft = draft::read_stored_draft(&mut fields, &Node::from_value(document));
     draft.warnings = fields.take_warnings();
     fields
         .finish()

@@ -106,14 +106,15 @@ fn body(body: &Body) -> Value {
 impl Message {
     /// The name of the role; `template` if it comes from data.
     #[must_use]
-    pub fn role_name(&self) -> &'static str {
-        match self.role {
+    pub fn role_name(&self) -> &str {
+        match &self.role {
             Role::System => "system",
             Role::Developer => "developer",
             Role::User => "user",
             Role::Assistant => "assistant",
             Role::Tool => "tool",
             Role::Template(_) => "template",
+            Role::Other(name) => name,
         }
     }
 }

@@ -115,7 +115,7 @@ impl StorePrompts {
         all
     }
 
-    /// The prompts of one document among the others of `snapshot`.
+    /// The prompts of one document among the others of `snapshot`, with the warnings of their definitions.
     #[must_use]
     pub fn from_document(kind: StoreKind, id: &str, stored: &Stored, snapshot: &StoreSnapshot) -> Self {
         let mut all = Self::default();
@@ -124,6 +124,13 @@ impl StorePrompts {
             StoreKind::Extension => all.extension(stored, snapshot),
             StoreKind::Environ | StoreKind::Tool => {}
         }
+        let prompts = all.prompts.values().flatten();
+        let warnings = prompts.filter_map(|prompt| Some((prompt, prompt.definition().ok()?.warnings)));
+        let warnings = warnings.flat_map(|(prompt, found)| {
+            found.into_iter().map(|error| Diagnostic::warning(&prompt.source, error))
+        });
+        let warnings: Vec<Diagnostic> = warnings.collect();
+        all.diagnostics.extend(warnings);
         all
     }
 
@@ -145,7 +152,7 @@ impl StorePrompts {
 
     fn template(&mut self, id: &str, stored: &Stored) {
         let source = format!("{PREFIX}{}", stored.key);
-        match PromptId::new(id) {
+        match PromptId::from_store_name(id) {
             Ok(prompt) => self.add(StorePrompt {
                 id: prompt,
                 name: id.to_owned(),
@@ -241,5 +248,5 @@ fn contributed_name(extension: &str, place: usize, document: &Value) -> Result<(
         )
     })?;
     let full = format!("{extension}.{name}");
-    Ok((PromptId::new(&full)?, full))
+    Ok((PromptId::from_store_name(&full)?, full))
 }

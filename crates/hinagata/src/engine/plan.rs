@@ -144,7 +144,7 @@ pub(super) struct PlannedMessage {
 }
 
 pub(super) enum PlannedRole {
-    Fixed(&'static str),
+    Fixed(Box<str>),
     Bound(PlannedTemplate),
 }
 
@@ -246,7 +246,8 @@ impl Plan {
         let definition = &inherited.definition;
         let undefined =
             definition.undefined.or(with.options.undefined).unwrap_or_else(|| default_mode(definition));
-        let options = with.tools.as_ref().map(|tools| tools.options.clone()).unwrap_or_default();
+        let tools = with.tools.as_ref().map(|tools| tools.for_parameters(&inherited.parameters));
+        let options = tools.as_ref().map(|tools| tools.options.clone()).unwrap_or_default();
         let options = options.with_undefined(undefined.into());
         let root = with.catalog.root_of(&owner.source).unwrap_or(RootKind::Shared);
         let mut builder = Builder {
@@ -298,7 +299,7 @@ impl Plan {
             is_plain: false,
             max_execution_time: limits.max_execution_time,
             warnings,
-            tools: with.tools.clone(),
+            tools,
             options,
             about: Arc::new(About {
                 id: choice.id.clone(),
@@ -543,12 +544,8 @@ impl Builder<'_> {
 
     fn message(&mut self, owner: &Definition, message: &Message) -> Result<PlannedMessage> {
         let role = match &message.role {
-            Role::System => PlannedRole::Fixed("system"),
-            Role::Developer => PlannedRole::Fixed("developer"),
-            Role::User => PlannedRole::Fixed("user"),
-            Role::Assistant => PlannedRole::Fixed("assistant"),
-            Role::Tool => PlannedRole::Fixed("tool"),
             Role::Template(text) => PlannedRole::Bound(self.template(text)?),
+            _ => PlannedRole::Fixed(message.role_name().into()),
         };
         let parts: Result<Vec<_>> = message.parts.iter().map(|part| self.part(owner, part)).collect();
         Ok(PlannedMessage { role, parts: parts? })

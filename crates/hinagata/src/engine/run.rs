@@ -256,7 +256,7 @@ impl TemplatePass<'_, '_> {
 
     fn role(&mut self, role: &PlannedRole) -> Result<Option<String>> {
         match role {
-            PlannedRole::Fixed(name) => Ok(Some((*name).to_owned())),
+            PlannedRole::Fixed(name) => Ok(Some(name.to_string())),
             PlannedRole::Bound(template) => {
                 let Some(name) = self.text(template)? else { return Ok(None) };
                 let name = name.trim();

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::{Engine, snapshot::Snapshot};
 use crate::{
+    definition::Parameters,
     ports::{Tool, ToolSet},
     store::StoreSnapshot,
 };
@@ -27,8 +28,28 @@ pub(super) struct KnownTools {
 impl KnownTools {
     fn new(set: Arc<dyn ToolSet>) -> Self {
         let functions = functions(&*set);
+        Self::with_functions(set, functions)
+    }
+
+    fn with_functions(set: Arc<dyn ToolSet>, functions: Functions) -> Self {
         let options = Options::default().with_functions(&functions);
         Self { set, functions: Arc::new(functions), options }
+    }
+
+    /// The tools of a prompt with these parameters. In a prompt that declares `tools`, the name is that variable also
+    /// without a value, so the namespace is left out.
+    pub(super) fn for_parameters(self: &Arc<Self>, parameters: &Parameters) -> Arc<Self> {
+        if !parameters.iter().any(|parameter| parameter.name == SPACE) {
+            return Arc::clone(self);
+        }
+        let mut functions = Functions::new();
+        let space = format!("{SPACE}.");
+        for name in self.functions.names().filter(|name| !name.starts_with(&space)) {
+            if let Some(function) = self.functions.get(name) {
+                functions.insert_shared(Arc::clone(function));
+            }
+        }
+        Arc::new(Self::with_functions(Arc::clone(&self.set), functions))
     }
 }
 
