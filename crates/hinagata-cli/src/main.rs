@@ -20,6 +20,8 @@ mod files;
 mod frozen;
 mod hints;
 mod input;
+#[cfg(feature = "server")]
+mod legacy;
 #[cfg(feature = "mcp")]
 mod log;
 #[cfg(feature = "llm")]

@@ -71,7 +71,9 @@ pub struct Key {
 }
 
 impl Key {
-    fn has_scope(&self, scope: Scope) -> bool {
+    /// Whether the key permits `scope`.
+    #[must_use]
+    pub fn has_scope(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
     }
 

@@ -20,6 +20,10 @@ use crate::{
     state::App,
 };
 
+/// The headers of requests that a web page sends or a proxy passes on.
+const FOREIGN_HEADERS: [&str; 6] =
+    ["origin", "sec-fetch-site", "forwarded", "via", "x-forwarded-for", "x-real-ip"];
+
 /// What a handler returns.
 pub(crate) type Answer = Result<Response, Problem>;
 
@@ -88,14 +92,35 @@ impl Call {
         Some(if kind.eq_ignore_ascii_case("bearer") { secret.trim() } else { value })
     }
 
-    /// Refuses callers on other machines while the settings have no keys. A proxy on this machine that the settings
-    /// trust does not make its clients local.
+    /// Whether the caller has `scope`.
+    pub(crate) fn has_scope(&self, scope: Scope) -> bool {
+        self.app.access.has_scope(&self.caller, scope) || (scope == Scope::Chat && self.can_chat_locally())
+    }
+
+    /// Whether the settings let programs on this machine chat without a key, and this is one of them: not a web page,
+    /// and not the client of a proxy on this machine.
+    fn can_chat_locally(&self) -> bool {
+        let settings = self.app.current_settings.load();
+        let headers = &self.parts.headers;
+        settings.local_chat
+            && matches!(self.caller, Caller::Anonymous)
+            && !self.app.access.has_keys()
+            && self.is_local()
+            && !settings.trusted_proxies.has_proxy(self.peer)
+            && !FOREIGN_HEADERS.iter().any(|name| headers.contains_key(*name))
+    }
+
+    /// Whether the caller is on this machine. A proxy on this machine that the settings trust does not make its clients
+    /// local.
+    fn is_local(&self) -> bool {
+        [self.peer, self.notes.client].iter().all(|address| address.to_canonical().is_loopback())
+    }
+
+    /// Refuses callers on other machines while the settings have no keys.
     pub(crate) fn check_remote_access(&self, scope: Scope) -> Result<(), Problem> {
         let app = &self.app;
         let is_open = app.current_settings.load().open && scope.is_open();
-        let is_local =
-            [self.peer, self.notes.client].iter().all(|address| address.to_canonical().is_loopback());
-        if app.access.has_keys() || is_local || is_open {
+        if app.access.has_keys() || self.is_local() || is_open {
             return Ok(());
         }
         Err(Problem::new(StatusCode::FORBIDDEN, "key", "without keys, the daemon serves only this machine")

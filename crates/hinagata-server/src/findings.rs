@@ -64,6 +64,12 @@ fn store_source(stored: &Stored) -> String {
     format!("store:{}", stored.key)
 }
 
+/// All findings of the workspace and its store, sorted by source. It reads every prompt.
+#[must_use]
+pub fn workspace_findings(engine: &Engine) -> Vec<Diagnostic> {
+    list_findings(engine, &StoreFindings::default(), None)
+}
+
 /// All findings of the workspace and its store that a caller with `reach` may see, sorted by source. It reads every
 /// prompt, so it belongs on a blocking thread.
 pub(crate) fn list_findings(

@@ -4,7 +4,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use hyper::{
-    HeaderMap, StatusCode,
+    HeaderMap, Method, StatusCode,
     body::Incoming,
     header::{self, HeaderValue},
     http::request::Parts,
@@ -127,7 +127,7 @@ fn check_access(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
     if matches!(call.caller, Caller::Anonymous) {
         call.check_remote_access(scope)?;
     }
-    if !app.access.has_scope(&call.caller, scope) {
+    if !call.has_scope(scope) {
         return Err(match call.caller {
             Caller::Anonymous => {
                 Problem::new(StatusCode::UNAUTHORIZED, "key", format!("the scope `{scope}` requires a key"))
@@ -194,6 +194,25 @@ pub(crate) fn missing_host_response(app: &App) -> Response {
     let problem = Problem::bad_request("an HTTP/1.1 request requires exactly one `Host` header");
     let mut response = problem.to_response(false);
     set_common_headers(app, &mut response, None);
+    Metrics::record_unmatched(response.status().as_u16());
+    response
+}
+
+/// The response that sends a caller to `path`, with the query of the request. The status for requests with a body makes
+/// clients repeat the method and the body.
+pub(crate) fn moved_response(app: &App, parts: &Parts, path: &str) -> Response {
+    let query = parts.uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let location = HeaderValue::from_str(&format!("{path}{query}"));
+    let (Ok(location), Ok(())) = (location, app.origins.check_request(&parts.uri, &parts.headers)) else {
+        return not_found_response(app, parts, None);
+    };
+    let mut response = answer::no_content();
+    *response.status_mut() = match parts.method {
+        Method::GET | Method::HEAD => StatusCode::MOVED_PERMANENTLY,
+        _ => StatusCode::TEMPORARY_REDIRECT,
+    };
+    response.headers_mut().insert(header::LOCATION, location);
+    set_common_headers(app, &mut response, app.origins.allowed_origin(&parts.headers).cloned());
     Metrics::record_unmatched(response.status().as_u16());
     response
 }

@@ -7,24 +7,59 @@ use serde_json::Value;
 /// The settings of a legacy configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct LegacyConfig {
-    /// Settings as `section.key=value`.
-    pub settings: Vec<String>,
+    /// The names with an equivalent.
+    pub carried: Vec<CarriedSetting>,
     /// Environment variables that the configuration sets.
     pub environment: Vec<(&'static str, String)>,
+    /// Known names that are not needed, each with the reason.
+    pub dropped: Vec<(&'static str, &'static str)>,
     /// Names in the file without an equivalent.
     pub ignored: Vec<String>,
 }
 
-/// The known sections and their names. A section without names is ignored.
+/// A setting that a name of the file stands for.
+#[derive(Debug, PartialEq, Eq)]
+pub struct CarriedSetting {
+    /// The name in the file.
+    pub from: &'static str,
+    /// The name of the setting.
+    pub setting: &'static str,
+    /// Its value, as text.
+    pub value: String,
+}
+
+impl LegacyConfig {
+    /// The carried settings as `section.key=value`.
+    #[must_use]
+    pub fn to_settings(&self) -> Vec<String> {
+        self.carried.iter().map(|carried| format!("{}={}", carried.setting, carried.value)).collect()
+    }
+}
+
+/// The settings that count with a legacy configuration unless others are set: the legacy daemon has no limits. A text has
+/// as many characters as the limit of agents and modules, which is more than models read, and a body has room for such
+/// a text with its escapes.
+pub const RAISED_LIMITS: [(&str, &str); 2] =
+    [("limits.max_output_size", "2000000"), ("server.max_body", "16MiB")];
+
+/// The known sections and their names. A section without names is not needed.
 const KNOWN: [(&str, &[&str]); 7] = [
     ("app_name", &[]),
     ("env", &[]),
     ("server", &["listen_addr", "debug"]),
-    ("logger", &["level", "format", "output"]),
+    ("logger", &["level", "format", "output", "file_name"]),
     ("redis", &["addr", "password", "db"]),
-    // Changes are noticed as they happen, so no interval is needed.
     ("refresh", &[]),
     ("llm", &["api_key", "api_base"]),
+];
+
+/// The known names that are not needed.
+const NOT_NEEDED: [(&str, &str); 5] = [
+    ("app_name", "nothing uses it"),
+    ("env", "nothing uses it"),
+    ("logger.output", "the log goes to standard error"),
+    ("logger.file_name", "the log goes to standard error; the service manager keeps it"),
+    ("refresh", "changes are noticed as they happen"),
 ];
 
 #[derive(Deserialize, Default)]
@@ -77,31 +112,35 @@ pub fn read_legacy_config(name: &str, text: &str) -> Result<LegacyConfig> {
             .with_hint("expected sections: server, logger, redis, refresh, llm")
     };
     let document: Document = serde_saphyr::from_str(text).map_err(unreadable)?;
-    let ignored = unknown_names(name, &serde_saphyr::from_str(text).map_err(unreadable)?)?;
+    let names: Value = serde_saphyr::from_str(text).map_err(unreadable)?;
+    let ignored = unknown_names(name, &names)?;
+    let is_in_file = |path: &str| path.split('.').try_fold(&names, |value, key| value.get(key)).is_some();
+    let dropped = NOT_NEEDED.into_iter().filter(|(name, _)| is_in_file(name)).collect();
     let Document { server, logger, redis, llm } = document;
-    let mut config = LegacyConfig { ignored, ..LegacyConfig::default() };
-    let mut set = |name: &str, value: &str| {
+    let mut config = LegacyConfig { dropped, ignored, ..LegacyConfig::default() };
+    let mut carry = |from: &'static str, setting: &'static str, value: &str| {
         if !value.is_empty() {
-            config.settings.push(format!("{name}={value}"));
+            config.carried.push(CarriedSetting { from, setting, value: value.to_owned() });
         }
     };
-    set("server.listen", &server.listen_addr);
-    let level = match logger.level.to_lowercase().as_str() {
-        "" if server.debug => "debug".to_owned(),
-        "panic" | "fatal" => "error".to_owned(),
-        "warning" => "warn".to_owned(),
-        other => other.to_owned(),
-    };
-    set("server.log", &level);
-    set("server.log_format", if logger.format == "json" { "json" } else { "" });
+    carry("server.listen_addr", "server.listen", &server.listen_addr);
+    match logger.level.to_lowercase().as_str() {
+        "" if server.debug => carry("server.debug", "server.log", "debug"),
+        "panic" | "fatal" => carry("logger.level", "server.log", "error"),
+        "warning" => carry("logger.level", "server.log", "warn"),
+        other => carry("logger.level", "server.log", other),
+    }
+    carry("logger.format", "server.log_format", if logger.format == "json" { "json" } else { "" });
     if !redis.addr.is_empty() {
         let login = match redis.password.as_str() {
             "" => String::new(),
             password => format!(":{}@", hinagata_value::encoding::encode_percent(password)),
         };
-        set("store.url", &format!("redis://{login}{}/{}", redis.addr, redis.db));
+        carry("redis", "store.url", &format!("redis://{login}{}/{}", redis.addr, redis.db));
     }
     if !llm.api_base.is_empty() {
+        // The legacy daemon sends every model there, whatever its name.
+        carry("llm.api_base", "llm.provider", "openai");
         config.environment.push(("OPENAI_BASE_URL", versioned_base(&llm.api_base)));
     }
     if !llm.api_key.is_empty() {
@@ -184,9 +223,16 @@ llm:
         assert!(is_legacy_config(CONFIG) && !is_legacy_config("server:\n  port: 1\n"));
         let config = read_legacy_config("config.yaml", CONFIG).expect("can be read");
         assert_eq!(
-            config.settings,
-            ["server.listen=:8080", "server.log=warn", "store.url=redis://:p%40ss@127.0.0.1:6379/2"]
+            config.to_settings(),
+            [
+                "server.listen=:8080",
+                "server.log=warn",
+                "store.url=redis://:p%40ss@127.0.0.1:6379/2",
+                "llm.provider=openai"
+            ]
         );
+        let dropped: Vec<&str> = config.dropped.iter().map(|(name, _)| *name).collect();
+        assert_eq!(dropped, ["app_name", "env", "logger.output", "refresh"]);
         assert_eq!(
             config.environment,
             [("OPENAI_BASE_URL", "http://127.0.0.1:1/v1".to_owned()), ("OPENAI_API_KEY", "k".to_owned())]
@@ -217,6 +263,13 @@ llm:
             ["metrics", "llm.proxy"]
         );
         assert!(read_legacy_config("config.yaml", CONFIG).expect("can be read").ignored.is_empty());
+    }
+
+    #[test]
+    fn every_raised_limit_is_a_setting() {
+        for (name, _) in RAISED_LIMITS {
+            assert!(hinagata::settings::setting(name).is_some(), "{name}");
+        }
     }
 
     #[test]

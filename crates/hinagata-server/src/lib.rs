@@ -47,6 +47,7 @@ mod worker_threads;
 
 pub use access::{Key, Scope, new_secret};
 pub use docs::example_call;
+pub use findings::workspace_findings;
 pub use hyper::HeaderMap;
 pub use problem::Problem;
 pub use reload::{Reloaded, Reloader};

@@ -68,7 +68,8 @@ impl TrustedProxies {
         texts.iter().map(network).collect::<Result<_>>().map(Self)
     }
 
-    fn has_proxy(&self, address: IpAddr) -> bool {
+    /// Whether a trusted proxy has this address.
+    pub(crate) fn has_proxy(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
     }
 

@@ -10,9 +10,10 @@ use hinagata::{Code, Error, Result, Settings};
 use crate::{hints::hint_text, settings::ServerSettings, state::App};
 
 /// The settings that a running daemon takes over.
-const RELOADABLE: [&str; 11] = [
+const RELOADABLE: [&str; 12] = [
     "keys",
     "server.hosts",
+    "server.local_chat",
     "server.max_chats",
     "server.max_connections",
     "server.max_queued",

@@ -17,6 +17,8 @@ pub struct ServerSettings {
     pub listen: SocketAddr,
     /// Whether other machines may read and render without a key.
     pub open: bool,
+    /// Whether callers on this machine may chat without a key.
+    pub local_chat: bool,
     /// Origins of web pages that may send requests, besides the daemon's own.
     pub origins: Vec<String>,
     /// Further host names of the daemon.
@@ -96,6 +98,7 @@ impl ServerSettings {
         Ok(Self {
             listen: parse_address(settings.text("server.listen").unwrap_or_default())?,
             open: settings.is_on("server.open"),
+            local_chat: settings.is_on("server.local_chat"),
             trace_values: settings.is_on("server.trace_values"),
             origins: settings.texts("server.origins"),
             hosts: settings.texts("server.hosts"),
@@ -129,7 +132,7 @@ impl ServerSettings {
     ///
     /// # Errors
     /// Code `approval` when only this machine is served.
-    pub(crate) fn check_openness(&self, address: SocketAddr) -> Result<()> {
+    pub fn check_openness(&self, address: SocketAddr) -> Result<()> {
         if address.ip().is_loopback() || !self.keys.is_empty() || self.open {
             return Ok(());
         }

@@ -17,6 +17,8 @@ mod list;
 mod man;
 #[cfg(feature = "mcp")]
 mod mcp;
+#[cfg(feature = "server")]
+mod migrate;
 mod module;
 mod new;
 mod pack;
@@ -39,6 +41,8 @@ crate::absent::absent_command!(chat, "llm");
 crate::absent::absent_command!(key, "server");
 #[cfg(not(feature = "mcp"))]
 crate::absent::absent_command!(mcp, "mcp");
+#[cfg(not(feature = "server"))]
+crate::absent::absent_command!(migrate, "server");
 #[cfg(not(feature = "llm"))]
 crate::absent::absent_command!(process, "llm");
 #[cfg(not(feature = "server"))]
@@ -69,6 +73,7 @@ pub(crate) enum Command {
     Serve(serve::Arguments),
     Mcp(mcp::Arguments),
     Key(key::Arguments),
+    Migrate(migrate::Arguments),
     RenderFile(Box<render_file::Arguments>),
     Vocab(vocab::Arguments),
     Config(config::Arguments),
@@ -93,6 +98,7 @@ impl Command {
             Self::Serve(arguments) => serve::run(&arguments, globals),
             Self::Mcp(arguments) => mcp::run(&arguments, globals),
             Self::Key(arguments) => key::run(&arguments, globals),
+            Self::Migrate(arguments) => migrate::run(&arguments, globals),
             Self::List(arguments) => list::run(&arguments, globals),
             Self::Show(arguments) => show::run(&arguments, globals),
             Self::Candidates(arguments) => candidates::run(&arguments, globals),

@@ -14,6 +14,7 @@ use serde_json::json;
 use self::service_manager::ServiceManager;
 use crate::{
     failure::Failure,
+    legacy,
     log::start_log,
     output::{self, Format},
     python::PythonState,
@@ -59,13 +60,14 @@ GET /docs lists all routes; GET /openapi.json describes them for programs.";
 const OLD_CONFIGS: [&str; 2] = ["config.yaml", "configs/config.yaml"];
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    let old = read_legacy_config(arguments, globals)?;
-    let environment = old.environment.into_iter();
-    let environment =
-        environment.fold(Environment::default(), |all, (name, value)| all.with_variable(name, value));
-    let mut settings = old.settings;
-    settings.extend(arguments.listen.as_ref().map(|address| format!("server.listen={address}")));
-    let globals = &globals.below_settings(settings);
+    let old = find_legacy_config(arguments, globals)?;
+    let environment = old.as_ref().map_or_else(Environment::default, legacy::config_environment);
+    let listen = arguments.listen.as_ref().map(|address| format!("server.listen={address}"));
+    let mut globals = globals.below_settings(listen);
+    if let Some(old) = &old {
+        globals = legacy::with_config(&globals, old)?;
+    }
+    let globals = &globals;
     if arguments.check {
         let workspace = Workspace::open_quietly(globals)?;
         return check::check_daemon(ServerSettings::from_settings(&workspace.host.settings)?.listen, globals);
@@ -173,29 +175,25 @@ fn indented(text: &str) -> String {
 }
 
 /// Reads the configuration of an older daemon, if any.
-fn read_legacy_config(
+fn find_legacy_config(
     arguments: &Arguments,
     globals: &Globals,
-) -> Result<legacy_config::LegacyConfig, Failure> {
+) -> Result<Option<legacy_config::LegacyConfig>, Failure> {
     let root = globals.root().path;
-    let read = |path: &Path| {
-        std::fs::read_to_string(path)
-            .map_err(|error| Failure::not_found(format!("cannot read {}: {error}", path.display())))
-    };
     if let Some(path) = &arguments.config {
-        let old = legacy_config::read_legacy_config(&path.display().to_string(), &read(path)?)?;
+        let old = legacy::read_config_file(path)?;
         if !old.ignored.is_empty() {
             let names = old.ignored.join("`, `");
             output::print_status(&format!("warning: `{names}` in {} is ignored\n", path.display()));
         }
-        return Ok(old);
+        return Ok(Some(old));
     }
     if root.join(hinagata::SETTINGS_FILE).exists() {
-        return Ok(legacy_config::LegacyConfig::default());
+        return Ok(None);
     }
     for name in OLD_CONFIGS {
         let path = root.join(name);
-        if path.is_file() && legacy_config::is_legacy_config(&read(&path)?) {
+        if path.is_file() && legacy_config::is_legacy_config(&legacy::read_config_text(&path)?) {
             // It sets the address, the store and the destination of model keys. A cloned workspace must not decide
             // that, and ignoring the file would serve something else than it configures.
             return Err(Failure::usage_error(format!(
@@ -205,5 +203,5 @@ fn read_legacy_config(
             .with_hint(format!("or write its settings into {}", hinagata::SETTINGS_FILE)));
         }
     }
-    Ok(legacy_config::LegacyConfig::default())
+    Ok(None)
 }

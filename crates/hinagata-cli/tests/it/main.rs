@@ -8,6 +8,7 @@ mod cli;
 mod common;
 mod deploy;
 mod docs;
+mod migrate;
 mod process;
 mod render_file;
 mod serve;

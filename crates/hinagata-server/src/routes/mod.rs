@@ -109,6 +109,12 @@ impl Router {
         response
     }
 
+    /// The path of a route of the API that was requested with a slash at its end.
+    fn path_without_slash<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let path = path.strip_suffix('/').filter(|path| path.starts_with("/api/"))?;
+        self.paths.at(path).is_ok().then_some(path)
+    }
+
     async fn route_request(
         &self,
         (parts, body): (Parts, Incoming),
@@ -120,7 +126,10 @@ impl Router {
             return gate::missing_host_response(app);
         }
         let Ok(found) = self.paths.at(parts.uri.path()) else {
-            return gate::not_found_response(app, &parts, None);
+            return match self.path_without_slash(parts.uri.path()) {
+                Some(path) => gate::moved_response(app, &parts, path),
+                None => gate::not_found_response(app, &parts, None),
+            };
         };
         let RouteMatches { routes, allow } = found.value;
         // HEAD is handled as GET; hyper omits the body.

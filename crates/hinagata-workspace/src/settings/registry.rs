@@ -246,6 +246,12 @@ pub static SETTINGS: &[Setting] = &[
         "false",
         "whether other machines may read and render without a key",
     ),
+    privileged(
+        "server.local_chat",
+        Kind::Flag,
+        "false",
+        "whether programs on this machine may chat without a key, while no keys are set",
+    ),
     privileged("server.origins", Kind::Texts, "", "origins of web pages that may call the daemon, such as https://example.com"),
     privileged("server.hosts", Kind::Texts, "", "additional host names of the daemon"),
     privileged("server.workspaces", Kind::Texts, "", "directories outside the workspace that `workspace_path` may name"),
