@@ -56,6 +56,23 @@ impl Fields {
         object.map(Option::unwrap_or_default)
     }
 
+    /// Takes an object some of whose members have a fixed type, unless they are `null`.
+    pub(crate) fn take_object_with(
+        &mut self,
+        name: &'static str,
+        members: &[(&str, ValueType)],
+    ) -> Result<Map<String, Value>, Problem> {
+        let object = self.take_object(name)?;
+        for (member, expected) in members {
+            let found = object.get(*member).filter(|value| !value.is_null()).map(ValueType::of_value);
+            if let Some(found) = found.filter(|found| found != expected) {
+                let message = type_message(*expected, found);
+                return Err(Problem::bad_request(format!("`{name}.{member}` {message}")));
+            }
+        }
+        Ok(object)
+    }
+
     fn take_typed<T>(
         &mut self,
         name: &'static str,
@@ -115,6 +132,18 @@ mod tests {
                 && invalid.take_object("d").is_err()
         );
         assert!(invalid.take_list("f").is_err() && invalid.take_boolean("g").is_err());
+    }
+
+    #[test]
+    fn a_member_of_an_object_has_its_type_or_is_an_error() {
+        let take = |value: Value| {
+            fields(&json!({"context": value})).take_object_with("context", &[("model", ValueType::String)])
+        };
+        for fine in [json!({}), json!({"model": null}), json!({"model": "m", "other": 1})] {
+            assert!(take(fine).is_ok());
+        }
+        let problem = take(json!({"model": 1})).expect_err("is no string").to_json();
+        assert!(problem["detail"].as_str().is_some_and(|text| text.contains("`context.model`")), "{problem}");
     }
 
     #[test]

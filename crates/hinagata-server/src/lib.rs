@@ -46,7 +46,6 @@ mod template_cache;
 mod worker_threads;
 
 pub use access::{Key, Scope, new_secret};
-pub use docs::example_call;
 pub use findings::workspace_findings;
 pub use hyper::HeaderMap;
 pub use problem::Problem;

@@ -1,5 +1,6 @@
 //! The OpenAPI document, built from the route table.
 
+use hinagata::store::{EXTENSION_SCHEMA, TOOL_SCHEMA};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -43,17 +44,18 @@ fn operation(route: &RouteSpec) -> Value {
         "tags": [route.tag],
         "responses": responses(route),
     });
-    let parameters: Vec<Value> = path_parameters(route.path)
-        .chain(query_parameters(route))
-        .chain(precondition_parameters(route))
-        .collect();
+    let parameters: Vec<Value> =
+        path_parameters(route).chain(query_parameters(route)).chain(precondition_parameters(route)).collect();
     if !parameters.is_empty() {
         operation["parameters"] = parameters.into();
     }
     if let Some((schema, required)) = route.body {
         let media = if schema == "Archive" { "application/octet-stream" } else { "application/json" };
-        operation["requestBody"] =
-            json!({"required": required, "content": {media: {"schema": schema_reference(schema)}}});
+        let mut content = json!({"schema": schema_reference(schema)});
+        if let Some(example) = body_examples().get(schema) {
+            content["example"] = example.clone();
+        }
+        operation["requestBody"] = json!({"required": required, "content": {media: content}});
     }
     match route.scope {
         None => operation["security"] = json!([{}]),
@@ -74,19 +76,40 @@ fn operation_id(route: &RouteSpec) -> String {
     format!("{}_{words}", route.method.to_lowercase())
 }
 
-fn path_parameters(path: &str) -> impl Iterator<Item = Value> {
-    let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
+/// The ids of documents: segments joined by `.`, without control characters.
+const DOCUMENT_ID: &str = r"^[^\u0000-\u001f\u007f-\u009f/.]+(\.[^\u0000-\u001f\u007f-\u009f/.]+)*$";
+
+/// What the parameter `{id}` or `{pack}` of a path is: description, pattern and example.
+fn path_parameter(route: &RouteSpec, name: &str) -> (&'static str, &'static str, &'static str) {
+    let group = route.path.trim_start_matches("/api/").split('/').next().unwrap_or_default();
+    match (name, group) {
+        ("pack", _) => ("the id of the pack", r"^[A-Za-z][A-Za-z0-9_-]*$", "greetings"),
+        (_, "extensions") => ("the id of the extension", DOCUMENT_ID, "review"),
+        (_, "templates") => ("the id of the template", DOCUMENT_ID, "team.welcome"),
+        (_, "environs") => ("the id of the environ", DOCUMENT_ID, "team.name"),
+        (_, "tools") => ("the id of the tool", DOCUMENT_ID, "weather.current"),
+        (_, "agents") => ("the name of the agent", DOCUMENT_ID, "manager"),
+        (_, "packs") => ("the id of the prompt or tool", DOCUMENT_ID, "hello"),
+        _ => ("the id of the prompt, in any spelling", DOCUMENT_ID, "general_system"),
+    }
+}
+
+fn path_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
+    let names = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     names.map(|name| {
-        let meaning = match name {
-            "pack" => "the id of the pack",
-            _ => "the id, in any spelling",
-        };
+        let (meaning, pattern, example) = path_parameter(route, name);
         json!({
-            "name": name, "in": "path", "required": true, "description": meaning,
-            "schema": {"type": "string", "minLength": 1},
+            "name": name, "in": "path", "required": true, "description": meaning, "example": example,
+            "schema": {"type": "string", "minLength": 1, "pattern": pattern},
         })
     })
 }
+
+/// The cursor of a page: the hexadecimal digits of UTF-8.
+const CURSOR: &str = "^([0-7][0-9a-fA-F]|([cC][2-9a-fA-F]|[dD][0-9a-fA-F])[89abAB][0-9a-fA-F]\
+    |[eE]0[abAB][0-9a-fA-F][89abAB][0-9a-fA-F]|[eE][1-9a-cA-CefEF]([89abAB][0-9a-fA-F]){2}\
+    |[eE][dD][89][0-9a-fA-F][89abAB][0-9a-fA-F]|[fF]0[9abAB][0-9a-fA-F]([89abAB][0-9a-fA-F]){2}\
+    |[fF][1-3]([89abAB][0-9a-fA-F]){3}|[fF]48[0-9a-fA-F]([89abAB][0-9a-fA-F]){2})*$";
 
 fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
     let path = route.path;
@@ -98,10 +121,17 @@ fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
             "view" => json!({"type": "string", "enum": ["ids", "full"]}),
             "replace" => json!({"type": "boolean"}),
             "tag" => json!({"type": "array", "items": {"type": "string"}}),
-            "cursor" => json!({"type": "string", "pattern": "^([0-9a-f]{2})*$"}),
+            "cursor" => json!({"type": "string", "pattern": CURSOR}),
+            "variables" => json!({"type": "object"}),
             _ => json!({"type": "string"}),
         };
-        json!({"name": name, "in": "query", "required": false, "description": meaning, "schema": schema})
+        let mut parameter = json!({"name": name, "in": "query", "required": false, "description": meaning});
+        if schema["type"] == "object" {
+            parameter["content"] = json!({"application/json": {"schema": schema}});
+        } else {
+            parameter["schema"] = schema;
+        }
+        parameter
     })
 }
 
@@ -144,6 +174,7 @@ fn responses(route: &RouteSpec) -> Value {
         }
         all.entry(status.to_string()).or_insert_with(|| json!({"description": meaning, "content": content}));
     }
+    all.sort_keys();
     Value::Object(all)
 }
 
@@ -183,6 +214,57 @@ fn schema_reference(schema: &str) -> Value {
     json!({"$ref": format!("#/components/schemas/{schema}")})
 }
 
+/// The example bodies, by the name of their schema.
+fn body_examples() -> Value {
+    serde_json::from_str(include_str!("examples.json")).unwrap_or_default()
+}
+
+/// All schemas by name. Those of documents that other programs write are the ones that `hina store schema` prints.
 fn schemas() -> Value {
-    serde_json::from_str(include_str!("schemas.json")).unwrap_or_default()
+    let mut all: Map<String, Value> = serde_json::from_str(include_str!("schemas.json")).unwrap_or_default();
+    add_document_schema(&mut all, "Extension", EXTENSION_SCHEMA);
+    add_document_schema(&mut all, "Tool", TOOL_SCHEMA);
+    // A template is a prompt of an extension whose name is its id.
+    let mut template = all.get("ExtensionPrompt").cloned().unwrap_or_default();
+    template["required"] = json!([]);
+    all.insert("Template".to_owned(), template);
+    all.into()
+}
+
+/// Adds a JSON Schema as `name`, and each of its definitions as a schema of its own.
+fn add_document_schema(all: &mut Map<String, Value>, name: &str, text: &str) {
+    let Ok(Value::Object(mut schema)) = serde_json::from_str(text) else { return };
+    schema.shift_remove("$schema");
+    let definitions = schema.shift_remove("$defs");
+    let mut parts = vec![(name.to_owned(), Value::Object(schema))];
+    if let Some(Value::Object(definitions)) = definitions {
+        parts.extend(definitions.into_iter().map(|(part, schema)| (definition_name(name, &part), schema)));
+    }
+    for (part, mut schema) in parts {
+        move_references(&mut schema, name);
+        all.insert(part, schema);
+    }
+}
+
+/// The name of a definition among all schemas, such as `ExtensionPrompt`.
+fn definition_name(name: &str, part: &str) -> String {
+    let (first, rest) = part.split_at_checked(1).unwrap_or((part, ""));
+    format!("{name}{}{rest}", first.to_uppercase())
+}
+
+fn move_references(schema: &mut Value, name: &str) {
+    match schema {
+        Value::Object(members) => {
+            for (key, member) in members {
+                match member.as_str().and_then(|target| target.strip_prefix("#/$defs/")) {
+                    Some(part) if key == "$ref" => {
+                        *member = format!("#/components/schemas/{}", definition_name(name, part)).into();
+                    }
+                    _ => move_references(member, name),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| move_references(item, name)),
+        _ => {}
+    }
 }

@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 use crate::{
     access::{Access, new_secret},
     audit::Audit,
+    docs,
     events::Events,
     listen::{self, ListenSocket},
     mcp,
@@ -124,6 +125,12 @@ impl Server {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.app.address
+    }
+
+    /// A call that works in every new workspace, for a shell. With keys, `KEY` in it stands for one.
+    #[must_use]
+    pub fn example_call(&self) -> String {
+        docs::example_call(self.app.address, self.app.access.has_keys())
     }
 
     /// The token of this daemon, which has every scope.

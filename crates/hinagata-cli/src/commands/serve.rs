@@ -8,7 +8,7 @@ use std::{env, net::TcpListener, path::PathBuf, sync::Arc};
 
 use hinagata::StateDir;
 use hinagata_host::{Environment, OpenWorkspace};
-use hinagata_server::{LinkSpan, Server, ServerOptions, ServerSettings, example_call, legacy_config};
+use hinagata_server::{LinkSpan, Server, ServerOptions, ServerSettings, legacy_config};
 use serde_json::json;
 
 use self::service_manager::ServiceManager;
@@ -54,7 +54,7 @@ const EXAMPLES: &str = "Examples:
   hina serve --config config.yaml
   hina serve --check
 
-GET /docs lists all routes; GET /openapi.json describes them for programs.";
+GET /docs describes all routes and lets you try them; GET /openapi.json describes them for programs.";
 
 /// The configuration files of older daemons.
 const OLD_CONFIGS: [&str; 2] = ["config.yaml", "configs/config.yaml"];
@@ -165,7 +165,7 @@ fn print_address(server: &Server, globals: &Globals) -> Result<(), Failure> {
     };
     output::print_status(&format!(
         "\nTry it:\n\n{}\n\n{page}\nRoutes: http://{address}/docs\nStop with Ctrl-C.\n",
-        indented(&example_call(address)),
+        indented(&server.example_call()),
     ));
     Ok(())
 }

@@ -5,13 +5,13 @@
 use std::{fmt::Write as _, fs, path::Path};
 
 use super::route_specs;
-use crate::{access::Scope, docs::route_tags, route::RouteSpec};
+use crate::{access::Scope, route::RouteSpec};
 
 const INTRODUCTION: &str = "\
 # HTTP routes
 
-Every route of the daemon, with the scope that a caller needs. A running daemon shows the same list at
-`GET /docs` and, with the schemas that this page names, at `GET /openapi.json`. [HTTP API](http.md) describes
+Every route of the daemon, with the scope that a caller needs. A running daemon describes them at `GET /docs`, with
+the fields of bodies, examples and forms to try them, and at `GET /openapi.json` for programs. [HTTP API](http.md) describes
 requests, errors and keys.
 
 This page is generated from `crates/hinagata-server/src/routes/table.rs`. Run the tests of `hinagata-server` with
@@ -28,6 +28,17 @@ fn reference_page(routes: &[&RouteSpec]) -> String {
         }
     }
     page
+}
+
+/// The tags of `routes`, each once, in the order of the table.
+fn route_tags(routes: &[&RouteSpec]) -> Vec<&'static str> {
+    let mut tags = Vec::new();
+    for route in routes {
+        if !tags.contains(&route.tag) {
+            tags.push(route.tag);
+        }
+    }
+    tags
 }
 
 fn heading(tag: &str) -> String {

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use hinagata::{RenderJob, Rendered, RenderedBody, Strictness};
+use hinagata_value::ValueType;
 use hyper::StatusCode;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -20,10 +21,21 @@ pub(crate) struct RenderRequest {
     pub(crate) context: Map<String, Value>,
 }
 
+/// The types of the members of a context. Others are ignored.
+const CONTEXT_TYPES: [(&str, ValueType); 6] = [
+    ("agent_id", ValueType::String),
+    ("model", ValueType::String),
+    ("language", ValueType::String),
+    ("workspace_path", ValueType::String),
+    ("session", ValueType::Object),
+    ("session_state", ValueType::Object),
+];
+
 impl RenderRequest {
     /// Takes the fields of a render request; other fields remain.
     pub(crate) fn from_fields(fields: &mut Fields) -> Result<Self, Problem> {
-        Ok(Self { variables: fields.take_object("variables")?, context: fields.take_object("context")? })
+        let variables = fields.take_object("variables")?;
+        Ok(Self { variables, context: fields.take_object_with("context", &CONTEXT_TYPES)? })
     }
 }
 

@@ -1,11 +1,17 @@
 //! Routes about the daemon itself.
 
+use std::sync::LazyLock;
+
 use bytes::Bytes;
-use hyper::StatusCode;
+use hyper::{
+    StatusCode,
+    header::{self, HeaderValue},
+};
 use serde_json::json;
 
 use crate::{
     answer,
+    body::Response,
     bulkhead::Bulkhead,
     call::{Answer, Call},
     docs, template_cache,
@@ -17,15 +23,41 @@ pub(super) async fn get_openapi(call: Call) -> Answer {
 }
 
 /// `GET /docs`
-pub(super) async fn get_docs(_call: Call) -> Answer {
-    let page = docs::routes_page(&super::route_specs().collect::<Vec<_>>());
-    Ok(answer::bytes_response(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
+pub(super) async fn get_docs(call: Call) -> Answer {
+    static PAGE: LazyLock<String> = LazyLock::new(|| docs::docs_page(super::openapi_document()));
+    Ok(html_response(docs::page_for_address(&PAGE, call.app.address)))
+}
+
+/// `GET /docs.js`
+pub(super) async fn get_script(_call: Call) -> Answer {
+    Ok(asset_response("text/javascript; charset=utf-8", docs::SCRIPT))
+}
+
+/// `GET /docs.css`
+pub(super) async fn get_style(_call: Call) -> Answer {
+    Ok(asset_response("text/css; charset=utf-8", docs::STYLE))
 }
 
 /// `GET /`
 pub(super) async fn get_start_page(call: Call) -> Answer {
-    let page = docs::start_page(call.app.address);
-    Ok(answer::bytes_response(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page)))
+    let app = &call.app;
+    Ok(html_response(docs::start_page(super::openapi_document(), app.address, app.access.has_keys())))
+}
+
+fn html_response(page: String) -> Response {
+    let mut response = answer::bytes_response(StatusCode::OK, "text/html; charset=utf-8", Bytes::from(page));
+    let headers = response.headers_mut();
+    let policy = HeaderValue::from_static(docs::CONTENT_SECURITY_POLICY);
+    headers.insert(header::CONTENT_SECURITY_POLICY, policy);
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn asset_response(media: &'static str, text: &'static str) -> Response {
+    let mut response = answer::bytes_response(StatusCode::OK, media, Bytes::from_static(text.as_bytes()));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
 }
 
 /// `GET /healthz`: callers that may read also see the Python sandbox.

@@ -93,6 +93,10 @@ const fn json(status: u16, schema: &'static str, description: &'static str) -> R
     ResponseSpec { status, media: JSON, schema, description }
 }
 
+const fn text(status: u16, media: &'static str, description: &'static str) -> ResponseSpec {
+    ResponseSpec { status, media, schema: "Page", description }
+}
+
 const NOT_MODIFIED: ResponseSpec = ResponseSpec {
     status: 304,
     media: "",
@@ -160,14 +164,14 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(render::render_legacy(call))
     })
     .errors(Legacy)
-    .body("Anything", true)
+    .body("OldRenderRequest", true)
     .responses(&[json(200, "OldRenderResponse", "the rendered prompt")]),
     post("/api/prompts/{id}/chat", Some(Chat), "legacy", "Render a prompt and send it to a model", |call| {
         Box::pin(chat::chat_legacy(call))
     })
     .errors(Legacy)
     .time_limit(ByHandler)
-    .body("Anything", true)
+    .body("OldChatRequest", true)
     .responses(&[
         json(200, "ChatCompletion", "the model's response as an OpenAI chat completion"),
         EVENT_STREAM,
@@ -247,7 +251,7 @@ pub(super) static ROUTES: &[Route] = &[
     put("/api/extensions/{id}", Some(Write), "store", "Create or replace an extension", |call| {
         Box::pin(store::put_extension(call))
     })
-    .body("Document", true)
+    .body("Extension", true)
     .responses(&[NO_CONTENT, WRITTEN]),
     delete("/api/extensions/{id}", Some(Write), "store", "Delete an extension", |call| {
         Box::pin(store::delete_extension(call))
@@ -265,7 +269,7 @@ pub(super) static ROUTES: &[Route] = &[
     put("/api/templates/{id}", Some(Write), "store", "Create or replace a template", |call| {
         Box::pin(store::put_template(call))
     })
-    .body("Document", true)
+    .body("Template", true)
     .responses(&[NO_CONTENT, WRITTEN]),
     delete("/api/templates/{id}", Some(Write), "store", "Delete a template", |call| {
         Box::pin(store::delete_template(call))
@@ -289,7 +293,7 @@ pub(super) static ROUTES: &[Route] = &[
     put("/api/environs/{id}", Some(Write), "store", "Create or replace an environ", |call| {
         Box::pin(store::put_environ(call))
     })
-    .body("Anything", true)
+    .body("Environ", true)
     .responses(&[NO_CONTENT, WRITTEN]),
     delete("/api/environs/{id}", Some(Write), "store", "Delete an environ", |call| {
         Box::pin(store::delete_environ(call))
@@ -315,7 +319,7 @@ pub(super) static ROUTES: &[Route] = &[
     put("/api/tools/{id}", Some(Write), "store", "Create or replace a tool", |call| {
         Box::pin(store::put_tool(call))
     })
-    .body("Document", true)
+    .body("Tool", true)
     .responses(&[NO_CONTENT, WRITTEN]),
     delete("/api/tools/{id}", Some(Write), "store", "Delete a tool", |call| {
         Box::pin(store::delete_tool(call))
@@ -374,7 +378,7 @@ pub(super) static ROUTES: &[Route] = &[
     post("/api/modules/compile", Some(Render), "modules", "Merge and compile modules", |call| {
         Box::pin(modules::compile_modules(call))
     })
-    .body("ModuleRequest", true)
+    .body("CompileRequest", true)
     .responses(&[json(200, "Document", "the compiled prompt")]),
     post(
         "/api/modules/format",
@@ -383,7 +387,7 @@ pub(super) static ROUTES: &[Route] = &[
         "Merge and compile modules into text, messages or a provider request",
         |call| Box::pin(modules::format_modules(call)),
     )
-    .body("ModuleRequest", true)
+    .body("FormatRequest", true)
     .responses(&[json(200, "Formatted", "the text, the messages, or the request body")]),
     post(
         "/api/agents/{id}/invoke",
@@ -398,7 +402,7 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(agents::pack_context(call))
     })
     .body("PackRequest", false)
-    .responses(&[json(200, "Document", "the text, and a report for each file")]),
+    .responses(&[json(200, "PackedContext", "the text, and a report for each file")]),
     get("/api/events", Some(Read), "service", "Stream changes of prompts and of the store", |call| {
         Box::pin(events::stream_events(call))
     })
@@ -412,7 +416,7 @@ pub(super) static ROUTES: &[Route] = &[
     post("/mcp", Some(Read), "mcp", "Send a Model Context Protocol message of any revision", |call| {
         Box::pin(mcp::handle_mcp(call))
     })
-    .body("Anything", true)
+    .body("McpMessage", true)
     .responses(&[
         json(200, "Anything", "the response"),
         ResponseSpec {
@@ -437,26 +441,24 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(mcp::handle_mcp(call))
     })
     .responses(&[NO_CONTENT]),
-    get("/openapi.json", Some(Read), "service", "Get the OpenAPI document", |call| {
+    get("/openapi.json", None, "service", "Get the OpenAPI document", |call| {
         Box::pin(service::get_openapi(call))
     })
     .responses(&[json(200, "Document", "the OpenAPI document"), NOT_MODIFIED]),
-    get("/docs", Some(Read), "service", "Show all routes as a web page", |call| {
+    get("/docs", None, "service", "Show every route as a web page, with forms to try them", |call| {
         Box::pin(service::get_docs(call))
     })
-    .responses(&[ResponseSpec {
-        status: 200,
-        media: "text/html",
-        schema: "Page",
-        description: "an HTML page",
-    }]),
-    get("/", Some(Read), "service", "Show the start page", |call| Box::pin(service::get_start_page(call)))
-        .responses(&[ResponseSpec {
-            status: 200,
-            media: "text/html",
-            schema: "Page",
-            description: "an HTML page",
-        }]),
+    .responses(&[text(200, "text/html", "an HTML page")]),
+    get("/docs.js", None, "service", "Get the script of the web pages", |call| {
+        Box::pin(service::get_script(call))
+    })
+    .responses(&[text(200, "text/javascript", "the script")]),
+    get("/docs.css", None, "service", "Get the style of the web pages", |call| {
+        Box::pin(service::get_style(call))
+    })
+    .responses(&[text(200, "text/css", "the style sheet")]),
+    get("/", None, "service", "Show the start page", |call| Box::pin(service::get_start_page(call)))
+        .responses(&[text(200, "text/html", "an HTML page")]),
     get("/healthz", None, "service", "Check that the daemon runs", |call| {
         Box::pin(service::get_health(call))
     })
@@ -471,10 +473,5 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(service::get_metrics(call))
     })
     .time_limit(Unlimited)
-    .responses(&[ResponseSpec {
-        status: 200,
-        media: "text/plain",
-        schema: "Page",
-        description: "the metrics",
-    }]),
+    .responses(&[text(200, "text/plain", "the metrics")]),
 ];

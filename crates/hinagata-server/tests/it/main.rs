@@ -4,6 +4,7 @@ mod access;
 mod agents;
 mod chat;
 mod diagnostics;
+mod docs_page;
 mod events;
 mod legacy;
 mod limits;
