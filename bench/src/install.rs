@@ -12,6 +12,11 @@ use anyhow::{Context, Result, bail};
 const REPOMIX: &str = "repomix@1.18.1";
 const CODE2PROMPT: &str = "4.3.0";
 
+/// The variable with the path of a `hina` that is measured instead of a new build.
+pub(crate) const HINA: &str = "HINAGATA_BENCH_HINA";
+/// The variable with the directory of everything that is kept between runs; `bench/run` reads it.
+pub(crate) const CACHE: &str = "HINAGATA_CACHE";
+
 /// Where peers come from and where they go.
 #[derive(Debug)]
 pub(crate) struct Installer {
@@ -82,8 +87,11 @@ impl Installer {
         Ok(place.join("bin/code2prompt"))
     }
 
-    /// The command of the product, built as it is shipped.
+    /// The command of the product: the one that [`HINA`] names, or built as it is shipped.
     pub(crate) fn hina(&self) -> Result<PathBuf> {
+        if let Some(program) = std::env::var_os(HINA) {
+            return Ok(program.into());
+        }
         let manifest = self.home.with_file_name("Cargo.toml");
         let target = self.cache.join("target");
         let mut build = Command::new("cargo");

@@ -26,16 +26,8 @@ pub(crate) struct Load {
 impl Load {
     /// A client that posts `body` to `path`, with `token` where one is needed.
     pub(crate) fn new(address: SocketAddr, path: &str, body: &Value, token: Option<&str>) -> Result<Self> {
-        let body = body.to_string();
-        let authorization =
-            token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-        let request = format!(
-            "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{authorization}\
-             Content-Length: {}\r\n\r\n{body}",
-            body.len()
-        );
         let connections = (0..CONNECTIONS).map(|_| Connection::open(address)).collect::<Result<_>>()?;
-        Ok(Self { connections, request: request.into_bytes() })
+        Ok(Self { connections, request: post(address, path, body, token) })
     }
 
     /// The body of one answer.
@@ -64,6 +56,18 @@ impl Load {
             Ok(all)
         })
     }
+}
+
+/// The bytes of a request that posts `body` to `path`, with `token` where one is needed.
+pub(crate) fn post(address: SocketAddr, path: &str, body: &Value, token: Option<&str>) -> Vec<u8> {
+    let body = body.to_string();
+    let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\n{authorization}\
+         Content-Length: {}\r\n\r\n",
+        body.len()
+    );
+    (head + &body).into_bytes()
 }
 
 /// A connection that stays open.
@@ -175,6 +179,16 @@ pub(crate) fn framing(head: &str) -> Result<Framing> {
         }
     }
     bail!("the body has no length")
+}
+
+/// Where the first request or answer in `read` ends, when all of it is there.
+pub(crate) fn whole(read: &[u8]) -> Result<Option<usize>> {
+    let Some(head) = find(read, b"\r\n\r\n").map(|end| end + 4) else { return Ok(None) };
+    let rest = &read[head..];
+    Ok(match framing(&String::from_utf8_lossy(&read[..head]))? {
+        Framing::Length(length) => (rest.len() >= length).then_some(head + length),
+        Framing::Chunks => find(rest, b"0\r\n\r\n").map(|end| head + end + 5),
+    })
 }
 
 /// Where `wanted` begins in `bytes`.

@@ -6,6 +6,7 @@
 
 mod chart;
 mod child;
+mod crowd;
 mod daemon;
 mod install;
 mod isolate;
@@ -21,6 +22,7 @@ mod results;
 mod row;
 mod side;
 mod sides;
+mod stage;
 mod table;
 mod tree;
 mod workload;
@@ -143,6 +145,6 @@ fn measure_kind(kind: &str, arguments: &Arguments) -> Result<Measured> {
             }
         }
     }
-    measured.rows.extend(kinds::amounts(kind, &installer)?);
+    measured.rows.extend(kinds::amounts(kind, &installer, arguments.effort())?);
     Ok(measured)
 }

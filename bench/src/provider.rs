@@ -1,13 +1,19 @@
-//! A provider of a model that always gives the same answer, at once.
+//! A provider of a model that always gives the same answer, at once; and a server that gives none.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use serde_json::json;
 
-use crate::load::{Framing, find, framing};
+use crate::load::whole;
+
+/// How long calls of a server that does not answer may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What the provider answers to everything.
 pub(crate) fn answer() -> String {
@@ -63,14 +69,42 @@ fn serve(mut stream: TcpStream, answer: &[u8]) -> Result<()> {
     }
 }
 
-/// Where the first request ends, when all of it is there.
-fn whole(read: &[u8]) -> Result<Option<usize>> {
-    let Some(head) = find(read, b"\r\n\r\n").map(|end| end + 4) else { return Ok(None) };
-    let rest = &read[head..];
-    Ok(match framing(&String::from_utf8_lossy(&read[..head]))? {
-        Framing::Length(length) => (rest.len() >= length).then_some(head + length),
-        Framing::Chunks => find(rest, b"0\r\n\r\n").map(|end| head + end + 5),
-    })
+/// A server that takes requests and never answers.
+pub(crate) struct Silent {
+    pub(crate) address: SocketAddr,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Silent {
+    /// Starts a server that lives as long as this process.
+    pub(crate) fn start() -> Result<Self> {
+        let listener = TcpListener::bind(("127.0.0.1", 0))?;
+        let (address, taken) = (listener.local_addr()?, Arc::<AtomicUsize>::default());
+        let counted = Arc::clone(&taken);
+        thread::spawn(move || {
+            let mut open = Vec::new();
+            for stream in listener.incoming().map_while(Result::ok) {
+                open.push(stream);
+                counted.store(open.len(), Ordering::Relaxed);
+            }
+        });
+        Ok(Self { address, taken })
+    }
+
+    /// The connections so far.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken.load(Ordering::Relaxed)
+    }
+
+    /// Waits until there were `count` connections.
+    pub(crate) fn wait_for(&self, count: usize) -> Result<()> {
+        let end = Instant::now() + PATIENCE;
+        while self.taken() < count {
+            ensure!(Instant::now() < end, "only {} of {count} calls came", self.taken());
+            thread::sleep(Duration::from_millis(5));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

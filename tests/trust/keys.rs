@@ -221,7 +221,8 @@ fn no_route_tells_a_bound_key_of_others() {
                     has_no_secret(&answer, &why);
                     let named = |known: &&&str| answer.body.contains(**known) && !asked.contains(**known);
                     // The description of the routes has examples of its own, the same for every caller.
-                    let described = ["/openapi.json", "/docs", "/docs.css", "/docs.js", "/"].contains(&path.as_str());
+                    let described =
+                        ["/openapi.json", "/docs", "/docs.css", "/docs.js", "/"].contains(&path.as_str());
                     let echoed = id == "team.inc" && path.starts_with("/api/");
                     let told = IDS.iter().filter(named).filter(|known| !(echoed && **known == "other.b"));
                     assert!(described || told.count() == 0, "{why} names others: {answer:?}");

@@ -21,6 +21,7 @@ use crate::process::printed;
 use crate::provider;
 use crate::row::{Figure, Goal, Row};
 use crate::side::{Entrant, Lap, Side};
+use crate::stage::{Stage, token_of};
 
 const KIND: &str = "daemon";
 const MANY: usize = 10_000;
@@ -38,12 +39,11 @@ const TEMPLATE: &str = "You review {{.module0.subject0.language}} code.\n\
                         {{if .module1.subject2.strict}}Be strict.{{end}} {{.variables.question}}\n";
 
 pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
-    let hina = installer.hina()?;
-    let few = Stage::new(installer, &hina, FEW)?;
-    let many = Stage::new(installer, &hina, MANY)?;
+    let few = Filled::new(installer, FEW)?;
+    let many = Filled::new(installer, MANY)?;
     let go = installer.go_daemon();
-    let go = |stage: &Stage| match &go {
-        Ok(program) => entrant(stage.go(program)),
+    let go = |filled: &Filled| match &go {
+        Ok(program) => entrant(filled.go(program)),
         Err(error) => Entrant::Absent(format!("{error:#}")),
     };
     let contest = |name: String, ours, peers| Contest { kind: KIND, name, expected: None, ours, peers };
@@ -72,22 +72,21 @@ pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
 
 /// Latencies and memory, of both daemons; and what a chat takes longer than without anybody in between.
 pub(crate) fn amounts(installer: &Installer) -> Result<Vec<Row>> {
-    let hina = installer.hina()?;
     let mut rows = Vec::new();
     for environs in [FEW, MANY] {
-        let stage = Stage::new(installer, &hina, environs)?;
-        let go = installer.go_daemon().and_then(|program| stage.go(&program));
-        for (who, side) in [("hina", stage.ours()), ("Go daemon", go)] {
+        let filled = Filled::new(installer, environs)?;
+        let go = installer.go_daemon().and_then(|program| filled.go(&program));
+        for (who, side) in [("hina", filled.ours()), ("Go daemon", go)] {
             // Who is absent stands among the times already.
             let Ok(mut side) = side else { continue };
             rows.extend(side.watched(&format!("{who}, {environs} environs"))?);
         }
     }
     let upstream = provider::start()?;
-    let stage = Stage::new(installer, &hina, FEW)?;
+    let few = Filled::new(installer, FEW)?;
     let mut direct = Load::new(upstream, "/v1/chat/completions", &completion(), None)?;
     let without = median(&mut direct)?;
-    for (who, side) in [("hina", stage.chat(upstream)), ("proxy", proxy(upstream))] {
+    for (who, side) in [("hina", few.chat(upstream)), ("proxy", proxy(upstream))] {
         let Ok(mut side) = side else { continue };
         let added = median(&mut side.load)?.saturating_sub(without);
         rows.push(amount(format!("chat, {who}: added to the median"), microseconds(added), "µs"));
@@ -109,66 +108,42 @@ fn microseconds(time: Duration) -> f64 {
 }
 
 /// A store with a number of environs, for both daemons.
-struct Stage {
-    hina: PathBuf,
-    /// The workspace of ours.
-    root: PathBuf,
-    /// What its user has: no keys and no settings; and the logs.
-    state: PathBuf,
+struct Filled {
+    stage: Stage,
     /// The document with everything.
     document: PathBuf,
 }
 
-impl Stage {
-    fn new(installer: &Installer, hina: &Path, environs: usize) -> Result<Self> {
-        let root = installer.cache.join(format!("daemon-workspace-{environs}"));
-        let state = installer.cache.join(format!("daemon-state-{environs}"));
+impl Filled {
+    fn new(installer: &Installer, environs: usize) -> Result<Self> {
         let document = installer.cache.join(format!("daemon-store-{environs}.json"));
-        if state.exists() {
-            // It holds what was logged before.
-            fs::remove_dir_all(&state)?;
-        }
-        fs::create_dir_all(&root)?;
-        fs::create_dir_all(&state)?;
         fs::write(&document, store(environs).to_string())?;
-        let stage = Self { hina: hina.to_owned(), root, state, document };
-        printed(stage.command().args(["store", "import"]).arg(&stage.document))?;
-        Ok(stage)
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.hina);
-        command.arg("--root").arg(&self.root);
-        command
-            .env("HINAGATA_STATE", &self.state)
-            .env("XDG_CONFIG_HOME", &self.state)
-            .env_remove("REDIS_URL");
-        command
-    }
-
-    fn serve(&self) -> Command {
-        let mut command = self.command();
-        command.args(["serve", "--listen", "127.0.0.1:0"]);
-        command
+        let stage = Stage::new(installer, &format!("daemon-{environs}"))?;
+        stage.import(&document)?;
+        Ok(Self { stage, document })
     }
 
     fn ours(&self) -> Result<Asked> {
-        Asked::new(&mut self.serve(), String::new(), Work::Render)
+        Asked::new(&mut self.stage.serve(), String::new(), Work::Render)
     }
 
     fn go(&self, program: &Path) -> Result<Asked> {
-        let version = printed(Command::new(program).arg("-version"))?;
-        let version = String::from_utf8_lossy(&version).trim().to_owned();
         let mut command = Command::new(program);
-        command.arg("-state").arg(&self.document).arg("-log").arg(self.state.join("go.log"));
-        Asked::new(&mut command, version, Work::Render)
+        command.arg("-state").arg(&self.document).arg("-log").arg(self.stage.state.join("go.log"));
+        Asked::new(&mut command, go_version(program)?, Work::Render)
     }
 
     fn chat(&self, upstream: SocketAddr) -> Result<Asked> {
-        let mut serve = self.serve();
+        let mut serve = self.stage.serve();
         serve.env("OPENAI_BASE_URL", format!("http://{upstream}/v1")).env("OPENAI_API_KEY", "none");
         Asked::new(&mut serve, String::new(), Work::Chat)
     }
+}
+
+/// What a program in Go says it was built with.
+pub(crate) fn go_version(program: &Path) -> Result<String> {
+    let version = printed(Command::new(program).arg("-version"))?;
+    Ok(String::from_utf8_lossy(&version).trim().to_owned())
 }
 
 fn proxy(upstream: SocketAddr) -> Result<Asked> {
@@ -237,7 +212,7 @@ impl Asked {
     fn new(command: &mut Command, version: String, work: Work) -> Result<Self> {
         let mut daemon = Daemon::start(command)?;
         // Chats need the token that the daemon makes when it starts.
-        let token = matches!(work, Work::Chat).then(|| daemon.told(token)).transpose()?;
+        let token = matches!(work, Work::Chat).then(|| token_of(&mut daemon)).transpose()?;
         let load = Load::new(daemon.address(), &work.path(), &work.body(), token.as_deref())?;
         let mut asked = Self { daemon, load, work, version };
         // Once beforehand: who cannot do it is absent.
@@ -291,22 +266,9 @@ fn entrant(asked: Result<Asked>) -> Entrant {
     Entrant::new(asked.map(|asked| Box::new(asked) as Box<dyn Side>))
 }
 
-/// The token in a line: 64 hexadecimal digits.
-fn token(line: &str) -> Option<String> {
-    let words = line.split(|c: char| !c.is_ascii_hexdigit());
-    words.into_iter().find(|word| word.len() == 64).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_token_is_found_in_what_is_said() {
-        let secret = "0123456789abcdef".repeat(4);
-        assert_eq!(token(&format!("open http://127.0.0.1:1/?token={secret} in a browser")), Some(secret));
-        assert_eq!(token("listening on http://127.0.0.1:8700"), None);
-    }
 
     #[test]
     fn a_store_has_the_environs_that_the_template_looks_at() {

@@ -14,6 +14,7 @@ use crate::mcp::{Called, Era, PROMPT, Piped, text_of};
 use crate::measure::{Contest, Peer};
 use crate::row::{Figure, Goal, Row};
 use crate::side::{Entrant, Lap, Side};
+use crate::stage::Stage;
 
 const KIND: &str = "mcp";
 /// 25 times the rate.
@@ -33,21 +34,21 @@ parameters:
 ";
 
 pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
-    let stage = Stage::new(installer)?;
+    let shared = Shared::new(installer)?;
     let mut contests = Vec::new();
     for era in Era::ALL {
-        contests.push(stage.contest(format!("stdio, {}", era.revision()), era, Wire::Stdio, STDIO));
-        contests.push(stage.contest(format!("HTTP, {}", era.revision()), era, Wire::Http, HTTP));
+        contests.push(shared.contest(format!("stdio, {}", era.revision()), era, Wire::Stdio, STDIO));
+        contests.push(shared.contest(format!("HTTP, {}", era.revision()), era, Wire::Http, HTTP));
     }
-    contests.push(stage.contest("first answer, stdio".to_owned(), Era::Modern, Wire::Start, FIRST));
+    contests.push(shared.contest("first answer, stdio".to_owned(), Era::Modern, Wire::Start, FIRST));
     Ok(contests)
 }
 
 /// Memory of both after some answers.
 pub(crate) fn amounts(installer: &Installer) -> Result<Vec<Row>> {
-    let stage = Stage::new(installer)?;
+    let shared = Shared::new(installer)?;
     let mut rows = Vec::new();
-    let commands = [("hina", Some(stage.ours(&["mcp"]))), ("FastMCP", stage.fastmcp("stdio").ok())];
+    let commands = [("hina", Some(shared.ours(&["mcp"]))), ("FastMCP", shared.fastmcp("stdio").ok())];
     for (who, command) in commands {
         // Who is absent stands among the times already.
         let Some(mut command) = command else { continue };
@@ -74,29 +75,23 @@ enum Wire {
 }
 
 /// The prompt for both.
-struct Stage {
-    hina: PathBuf,
-    root: PathBuf,
-    state: PathBuf,
+struct Shared {
+    stage: Stage,
     template: PathBuf,
     server: PathBuf,
     python: Result<PathBuf, String>,
 }
 
-impl Stage {
+impl Shared {
     fn new(installer: &Installer) -> Result<Self> {
-        let root = installer.cache.join("mcp-workspace");
-        let state = installer.cache.join("mcp-state");
+        let stage = Stage::new(installer, "mcp")?;
         let template = installer.home.join("workloads/mcp/prompt.jinja");
-        let prompt = root.join("user_data/shared/prompts").join(PROMPT);
+        let prompt = stage.root.join("user_data/shared/prompts").join(PROMPT);
         fs::create_dir_all(&prompt)?;
-        fs::create_dir_all(&state)?;
         fs::write(prompt.join("prompt.yaml"), DECLARED)?;
         fs::copy(&template, prompt.join("template.md"))?;
         Ok(Self {
-            hina: installer.hina()?,
-            root,
-            state,
+            stage,
             template,
             server: installer.home.join("peers/fastmcp/server.py"),
             python: installer.fastmcp().map_err(|error| format!("{error:#}")),
@@ -104,12 +99,8 @@ impl Stage {
     }
 
     fn ours(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.hina);
-        command.arg("--root").arg(&self.root).args(arguments);
-        command
-            .env("HINAGATA_STATE", &self.state)
-            .env("XDG_CONFIG_HOME", &self.state)
-            .env_remove("REDIS_URL");
+        let mut command = self.stage.command();
+        command.args(arguments);
         command
     }
 

@@ -8,6 +8,7 @@ mod hooks;
 mod jinja;
 mod mcp;
 mod module;
+mod overload;
 mod steps;
 mod store;
 mod value;
@@ -15,7 +16,7 @@ mod value;
 use anyhow::Result;
 
 use crate::install::Installer;
-use crate::measure::Contest;
+use crate::measure::{Contest, Effort};
 use crate::row::Row;
 
 /// Makes the contests of one kind.
@@ -33,16 +34,18 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("hooks", hooks::contests),
     ("store", store::contests),
     ("daemon", daemon::contests),
+    ("overload", overload::contests),
     ("mcp", mcp::contests),
 ];
 
-/// What is no contest: figures of a kind that are no time.
-pub(crate) fn amounts(kind: &str, installer: &Installer) -> Result<Vec<Row>> {
+/// What is no contest of sides that take turns: figures that are no time, and what needs its own order.
+pub(crate) fn amounts(kind: &str, installer: &Installer, effort: Effort) -> Result<Vec<Row>> {
     match kind {
         "steps" => steps::amounts(),
         "context" => context::amounts(installer),
         "hooks" => hooks::amounts(installer),
         "daemon" => daemon::amounts(installer),
+        "overload" => overload::amounts(installer, effort),
         "mcp" => mcp::amounts(installer),
         _ => Ok(Vec::new()),
     }
