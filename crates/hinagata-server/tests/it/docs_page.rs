@@ -216,7 +216,8 @@ fn the_script_makes_the_calls_that_the_forms_describe() {
         });
         })();
     "##;
-    let output = Command::new("node").args(["-e", checks, script]).output().expect("node runs; ./test asks for it");
+    let output =
+        Command::new("node").args(["-e", checks, script]).output().expect("node runs; ./test asks for it");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && output.stdout.starts_with(b"checked"), "{said}");
 }
