@@ -154,7 +154,7 @@ impl Draft {
                 self.parameters = declarations::read_parameters(fields, key, node);
             }
             "messages" => {
-                self.body = messages::read_messages(fields, node, self.roles).map(DraftBody::Messages)
+                self.body = messages::read_messages(fields, node, self.roles).map(DraftBody::Messages);
             }
             "userPrompt" | "prompt" => self.read_text(fields, key, node),
             "permissions" => self.permissions = Some(read_permissions(fields, node)),
