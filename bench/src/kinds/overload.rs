@@ -4,24 +4,22 @@
 //! Times are those of the clock on the wall, for one answer: the inverse of a rate. Only what one answer costs is
 //! processor time. The clients run on the same processors as the daemon, which is started anew for every figure.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+mod scene;
+
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
-use serde_json::{Value, json};
+use anyhow::Result;
+use serde_json::json;
 
+use self::scene::{Beside, COSTLY, Costly, PACED_RATE, QUICK, Rival, Scene, quick_variables};
 use super::daemon::go_version;
-use crate::crowd::{Crowd, Seen, Window};
+use crate::crowd::{Seen, Window};
 use crate::daemon::Daemon;
 use crate::install::Installer;
-use crate::load::{Load, post, quantile};
+use crate::load::{Load, quantile};
 use crate::measure::{Contest, Effort, Peer};
-use crate::provider::Silent;
 use crate::row::{Figure, Goal, Row, Time};
 use crate::side::{Entrant, Lap, Side};
-use crate::stage::{Stage, token_of};
 
 const KIND: &str = "overload";
 
@@ -34,56 +32,6 @@ const REFUSED_WITHIN: Goal = Goal { must: 50.0, stretch: None };
 
 /// Connections of a series.
 const CONNECTIONS: [usize; 5] = [2, 8, 32, 200, 900];
-const HANGING_CHATS: usize = 256;
-const HANGING_RENDERS: usize = 120;
-/// Calls of one tool that run at the same time; the others of [`HANGING_RENDERS`] wait for them.
-const TOOL_CALLS: usize = 64;
-
-/// What is asked for beside slow prompts: so often, by so many clients, and answered within this time or not counted.
-const PACED_RATE: f64 = 200.0;
-const PACED_CLIENTS: usize = 16;
-const PACED_WITHIN: Duration = Duration::from_millis(50);
-/// Connections that ask for slow prompts meanwhile.
-const SLOW_CLIENTS: usize = 200;
-
-/// A prompt with the processor time that one render takes.
-struct Costly {
-    prompt: &'static str,
-    time: Duration,
-}
-
-const COSTLY: [Costly; 2] = [
-    Costly { prompt: "slow", time: Duration::from_millis(95) },
-    Costly { prompt: "medium", time: Duration::from_millis(10) },
-];
-const QUICK: &str = "quick";
-const WAITING: &str = "waiting";
-
-/// Three loops, one in the other, over a list of the request: its length decides how long they take.
-const LOOPS: &str = "{{range $a := .variables.items}}{{range $b := $.variables.items}}\
-                     {{range $c := $.variables.items}}{{if eq $c 0.5}}x{{end}}{{end}}{{end}}{{end}}done";
-const QUICK_TEXT: &str = "You review {{.variables.language}} code.\n\
-                          {{range .variables.rules}}- {{.}}\n{{end}}Be strict.\n";
-
-/// What keeps a daemon of ours busy while others ask for a quick prompt.
-#[derive(Clone, Copy)]
-enum Beside {
-    Nothing,
-    Chats,
-    Tools,
-    Slow,
-}
-
-impl Beside {
-    fn describe(self) -> String {
-        match self {
-            Self::Nothing => "alone".to_owned(),
-            Self::Chats => format!("beside {HANGING_CHATS} chats that hang"),
-            Self::Tools => format!("beside {HANGING_RENDERS} renders with a tool that hangs"),
-            Self::Slow => format!("beside {SLOW_CLIENTS} connections with slow prompts"),
-        }
-    }
-}
 
 /// What a quick prompt costs beside chats and tools that hang, held against the same daemon without them.
 pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
@@ -265,163 +213,6 @@ fn amount(name: String, value: f64, unit: &str, goal: Option<Goal>) -> Row {
     Row { kind: KIND.to_owned(), name, figure: Figure::Amount { value, unit: unit.to_owned() }, goal }
 }
 
-/// The workspace of ours, and the same prompts for the other daemon.
-struct Scene {
-    stage: Stage,
-    document: PathBuf,
-    /// The server of the tool that never answers.
-    tool: Silent,
-}
-
-impl Scene {
-    fn new(installer: &Installer) -> Result<Self> {
-        let tool = Silent::start()?;
-        let document = installer.cache.join("overload-store.json");
-        let template = |name: &str, text: &str| json!({"name": name, "prompt": text});
-        let tools = json!({"silent": {
-            "id": "silent", "name": "silent", "type": "restful", "url": format!("http://{}/", tool.address),
-            "description": "Never answers", "parameters": {"type": "object", "properties": {}},
-        }});
-        let mut templates = json!({QUICK: template(QUICK, QUICK_TEXT)});
-        for costly in &COSTLY {
-            templates[costly.prompt] = template(costly.prompt, LOOPS);
-        }
-        let common = json!({"templates": templates});
-        fs::write(&document, common.to_string())?;
-        let stage = Stage::new(installer, KIND)?;
-        stage.import(&document)?;
-        // The tool and its prompt are for ours only.
-        let own = json!({"tools": tools, "templates": {WAITING: template(WAITING, "{{silent}}")}});
-        let own_document = installer.cache.join("overload-tools.json");
-        fs::write(&own_document, own.to_string())?;
-        stage.import(&own_document)?;
-        let settings = stage.state.join("hinagata");
-        fs::create_dir_all(&settings)?;
-        fs::write(settings.join("config.toml"), "[tools]\nallowed_hosts = [\"127.0.0.1\"]\ntimeout = 60\n")?;
-        Ok(Self { stage, document, tool })
-    }
-
-    /// A daemon of ours with clients that hang.
-    fn occupied(&self, beside: Beside) -> Result<Daemon> {
-        let mut serve = self.stage.serve();
-        match beside {
-            Beside::Nothing | Beside::Slow => Daemon::start(&mut serve),
-            Beside::Chats => {
-                let model = Silent::start()?;
-                serve.env("OPENAI_BASE_URL", format!("http://{}/v1", model.address));
-                let mut daemon = Daemon::start(serve.env("OPENAI_API_KEY", "none"))?;
-                let (token, path) = (token_of(&mut daemon)?, format!("/api/chat/prompts/{QUICK}"));
-                let body = json!({"model": "gpt-4o", "variables": quick_variables()});
-                let request = post(daemon.address(), &path, &body, Some(&token)).into();
-                Crowd { address: daemon.address(), request, clients: HANGING_CHATS }.hang();
-                model.wait_for(HANGING_CHATS)?;
-                Ok(daemon)
-            }
-            Beside::Tools => {
-                let (daemon, before) = (Daemon::start(&mut serve)?, self.tool.taken());
-                crowd(&daemon, WAITING, &json!({}), HANGING_RENDERS).hang();
-                self.tool.wait_for(before + TOOL_CALLS)?;
-                Ok(daemon)
-            }
-        }
-    }
-
-    fn ours(&self) -> impl Fn() -> Command + '_ {
-        || self.stage.serve()
-    }
-
-    fn go(&self, program: PathBuf) -> impl Fn() -> Command + '_ {
-        move || go_command(&program, &self.document, &self.stage.state)
-    }
-}
-
-fn go_command(program: &Path, document: &Path, state: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.arg("-state").arg(document).arg("-log").arg(state.join("go.log"));
-    command
-}
-
-fn quick_variables() -> Value {
-    json!({"language": "Go", "rules": ["clear names", "small functions"]})
-}
-
-/// Clients that ask a daemon for a prompt.
-fn crowd(daemon: &Daemon, prompt: &str, variables: &Value, clients: usize) -> Crowd {
-    let (path, body) = (format!("/api/render/prompts/{prompt}"), json!({"variables": variables}));
-    let request = post(daemon.address(), &path, &body, None).into();
-    Crowd { address: daemon.address(), request, clients }
-}
-
-/// A daemon that goes through all series.
-struct Rival<'s> {
-    name: &'static str,
-    version: String,
-    command: Box<dyn Fn() -> Command + 's>,
-    /// For each prompt of [`COSTLY`], the variables with which it takes its time.
-    variables: Vec<Value>,
-}
-
-impl<'s> Rival<'s> {
-    fn new(name: &'static str, version: String, command: impl Fn() -> Command + 's) -> Result<Self> {
-        let daemon = Daemon::start(&mut command())?;
-        let variables = COSTLY.iter().map(|costly| calibrated(&daemon, costly)).collect::<Result<_>>()?;
-        Ok(Self { name, version, command: Box::new(command), variables })
-    }
-
-    fn is_peer(&self) -> bool {
-        self.name != "hina"
-    }
-
-    fn start(&self) -> Result<Daemon> {
-        Daemon::start(&mut (self.command)())
-    }
-
-    /// What `clients` see that ask for the prompt with this number.
-    fn crowded(&self, number: usize, clients: usize, window: Window) -> Result<Seen> {
-        let (daemon, variables) = (self.start()?, &self.variables[number]);
-        crowd(&daemon, COSTLY[number].prompt, variables, clients)
-            .repeat(window)
-            .with_context(|| format!("{} with {clients} connections", self.name))
-    }
-
-    /// Answers in time for each second, of a quick prompt that is asked for at a steady rate.
-    fn paced(&self, daemon: &Daemon, beside_slow: bool, window: Window) -> Result<f64> {
-        let slow = beside_slow.then(|| crowd(daemon, COSTLY[0].prompt, &self.variables[0], SLOW_CLIENTS));
-        let quick = crowd(daemon, QUICK, &quick_variables(), PACED_CLIENTS);
-        let seen = quick.pace(PACED_RATE, slow.as_ref(), window)?;
-        let in_time = seen.answers.iter().filter(|time| **time <= PACED_WITHIN).count();
-        Ok(in_time as f64 / window.time.as_secs_f64())
-    }
-}
-
-/// The variables with which one render of the prompt takes the processor for its time, on this machine.
-fn calibrated(daemon: &Daemon, costly: &Costly) -> Result<Value> {
-    let path = format!("/api/render/prompts/{}", costly.prompt);
-    let mut length = 16_usize;
-    for _ in 0..6 {
-        let variables = items(length);
-        let mut load = Load::new(daemon.address(), &path, &json!({"variables": variables}), None)?;
-        let mut best = Duration::MAX;
-        for _ in 0..4 {
-            let before = daemon.processor_time()?;
-            load.once()?;
-            best = best.min(daemon.processor_time()?.saturating_sub(before));
-        }
-        let factor = (costly.time.as_secs_f64() / best.as_secs_f64().max(1e-6)).cbrt();
-        let next = (length as f64 * factor.clamp(0.25, 4.0)).round() as usize;
-        if next == length {
-            break;
-        }
-        length = next.max(1);
-    }
-    ensure!(length > 4, "a render is too slow to be calibrated");
-    Ok(items(length))
-}
-
-fn items(length: usize) -> Value {
-    json!({"items": (0..length).collect::<Vec<_>>()})
-}
-
 /// A daemon with a client that asks for the quick prompt. A time is processor time of the daemon.
 struct Asked {
     daemon: Daemon,
@@ -459,6 +250,8 @@ fn entrant(asked: Result<Asked>) -> Entrant {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     #[test]
