@@ -39,6 +39,10 @@ use crate::{
 /// How long a connection that began before the listener closed may take to arrive.
 const HANDSHAKE_TIME: Duration = Duration::from_millis(50);
 
+/// Connections that may wait to be accepted. Beyond them, the system ignores the first packet of a connection, and its
+/// client tries again after a second.
+const BACKLOG: i32 = 1_024;
+
 /// How long to wait before accepting again when the system has no free sockets.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
@@ -79,6 +83,9 @@ pub(crate) async fn serve_connections(
     router: Router,
     stop: impl Future<Output = ()>,
 ) {
+    if let Err(error) = extend_backlog(&listener) {
+        tracing::debug!(%error, "cannot extend the queue of new connections");
+    }
     let (end, ending) = watch::channel(false);
     // The channel closes when the last connection drops its sender.
     let (working, mut finished) = mpsc::channel::<()>(1);
@@ -137,6 +144,11 @@ pub(crate) async fn serve_connections(
     if tokio::time::timeout(app.settings.stop_timeout, finished.recv()).await.is_err() {
         tracing::warn!("some requests were still running when the stop timeout ended");
     }
+}
+
+/// Lets [`BACKLOG`] connections wait. Listening again on a socket that listens changes nothing else.
+fn extend_backlog(listener: &TcpListener) -> io::Result<()> {
+    socket2::SockRef::from(listener).listen(BACKLOG)
 }
 
 /// Refuses new connections but keeps established ones and those about to be established: a filter that drops only the
@@ -358,5 +370,21 @@ where
         Ok(ended) => ended,
         Err(_) if place.is_busy() => connection.await,
         Err(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_burst_of_connections_waits_to_be_accepted() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        extend_backlog(&listener).expect("is possible");
+        let address = listener.local_addr().expect("has an address");
+        let wait = Duration::from_millis(500);
+        let connect = || net::TcpStream::connect_timeout(&address, wait);
+        let open: io::Result<Vec<net::TcpStream>> = (0..400).map(|_| connect()).collect();
+        assert_eq!(open.expect("all fit into the queue").len(), 400);
     }
 }
