@@ -53,7 +53,9 @@ struct Shared {
 struct Queue {
     /// Renders that wait for nothing any more. They are further than new ones, so they go first.
     resumed: VecDeque<Arc<Task>>,
-    new: VecDeque<Arc<Task>>,
+    /// New renders whose time was unknown. They go before long ones: a quick prompt must run once to be known as quick.
+    unknown: VecDeque<Arc<Task>>,
+    long: VecDeque<Arc<Task>>,
     running: usize,
     is_closed: bool,
 }
@@ -61,7 +63,35 @@ struct Queue {
 impl Queue {
     /// Renders that use a core or could use one.
     fn load(&self) -> usize {
-        self.running + self.resumed.len() + self.new.len()
+        self.running + self.resumed.len() + self.unknown.len() + self.long.len()
+    }
+
+    fn push_new(&mut self, task: Arc<Task>, expected_time: ExpectedTime) {
+        match expected_time {
+            ExpectedTime::Unknown => self.unknown.push_back(task),
+            ExpectedTime::Long => self.long.push_back(task),
+        }
+    }
+
+    /// Takes the task that runs next.
+    fn pop_next(&mut self) -> Option<Arc<Task>> {
+        if let Some(task) = self.resumed.pop_front() {
+            return Some(task);
+        }
+        while let Some(task) = self.unknown.pop_front() {
+            match (task.expected_time)() {
+                ExpectedTime::Unknown => return Some(task),
+                // Another render of its prompt took long in the meantime.
+                ExpectedTime::Long => self.long.push_back(task),
+            }
+        }
+        self.long.pop_front()
+    }
+
+    /// Takes everything that waits.
+    fn drain_all(&mut self) -> Vec<Arc<Task>> {
+        let Self { resumed, unknown, long, .. } = self;
+        [resumed, unknown, long].into_iter().flat_map(|tasks| tasks.drain(..)).collect()
     }
 }
 
@@ -69,11 +99,10 @@ impl Drop for RenderPool {
     fn drop(&mut self) {
         let mut queue = self.0.lock_queue();
         queue.is_closed = true;
-        let left: Vec<Arc<Task>> = queue.resumed.drain(..).collect();
-        let never_started: Vec<Arc<Task>> = queue.new.drain(..).collect();
+        let left = queue.drain_all();
         drop(queue);
         self.0.has_work.notify_all();
-        left.iter().chain(&never_started).for_each(|task| task.forget_work());
+        left.iter().for_each(|task| task.forget_work());
     }
 }
 
@@ -111,37 +140,40 @@ impl RenderPool {
     }
 
     /// Runs `work` on one of the threads. The runtime of the caller drives what `work` waits for. `work` ends when `cancel`
-    /// is triggered.
+    /// is triggered. `expected_time` is asked again when a thread is free, because others may have run in the meantime.
     ///
     /// # Errors
     /// All threads are busy, and the queue is full.
     pub(crate) fn try_run<T: Send + 'static>(
         &self,
         cancel: Cancel,
-        expected_time: ExpectedTime,
+        expected_time: impl Fn() -> ExpectedTime + Send + Sync + 'static,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<Running<T>, Full> {
         let (sender, receiver) = oneshot::channel();
         let work = Box::pin(async move {
+            let result = work.await;
             // Nobody may wait for it any more.
-            let _ = sender.send(work.await);
+            Box::new(move || drop(sender.send(result))) as Deliver
         });
+        let expected_now = expected_time();
         let task = Arc::new(Task {
             shared: Arc::clone(&self.0),
             runtime: Handle::current(),
             cancel,
+            expected_time: Box::new(expected_time),
             state: AtomicU8::new(QUEUED),
             work: Mutex::new(Some(work)),
         });
         let mut queue = self.0.lock_queue();
-        let max_load = match expected_time {
+        let max_load = match expected_now {
             ExpectedTime::Unknown => self.0.max_load().saturating_mul(UNKNOWN_FACTOR),
             ExpectedTime::Long => self.0.max_load(),
         };
         if queue.load() >= max_load {
             return Err(Full { what: "too many renders at once", setting: "server.max_queued" });
         }
-        queue.new.push_back(task);
+        queue.push_new(task, expected_now);
         drop(queue);
         self.0.has_work.notify_one();
         Ok(Running(receiver))
@@ -178,13 +210,17 @@ impl Shared {
     fn run_tasks(&self) {
         let mut queue = self.lock_queue();
         loop {
-            let Queue { resumed, new, .. } = &mut *queue;
-            if let Some(task) = resumed.pop_front().or_else(|| new.pop_front()) {
+            if let Some(task) = queue.pop_next() {
                 queue.running += 1;
                 drop(queue);
-                task.poll_work();
+                let deliver = task.poll_work();
                 queue = self.lock_queue();
                 queue.running -= 1;
+                if let Some(deliver) = deliver {
+                    drop(queue);
+                    deliver();
+                    queue = self.lock_queue();
+                }
             } else if queue.is_closed {
                 return;
             } else {
@@ -224,10 +260,15 @@ struct Task {
     shared: Arc<Shared>,
     runtime: Handle,
     cancel: Cancel,
+    expected_time: Box<dyn Fn() -> ExpectedTime + Send + Sync>,
     state: AtomicU8,
     /// Locked by the thread that polls it; `None` once it ended.
-    work: Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>,
+    work: Mutex<Option<Pin<Box<dyn Future<Output = Deliver> + Send>>>>,
 }
+
+/// Hands over a result, once the thread that produced it counts as free: whoever has the result finds room for the next
+/// render.
+type Deliver = Box<dyn FnOnce() + Send>;
 
 impl std::fmt::Debug for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -250,33 +291,34 @@ impl Wake for Task {
 }
 
 impl Task {
-    /// Polls the work once.
-    fn poll_work(self: Arc<Self>) {
+    /// Polls the work once; what it returns when it is complete.
+    fn poll_work(self: Arc<Self>) -> Option<Deliver> {
         self.state.store(RUNNING, Ordering::Release);
         // Nobody waits for the result, and the runtime may be gone.
         if self.cancel.is_cancelled() {
             self.forget_work();
-            return;
+            return None;
         }
-        if self.poll_once().is_ready() {
+        if let Poll::Ready(deliver) = self.poll_once() {
             self.forget_work();
-            return;
+            return deliver;
         }
         let next = |state: u8| Some(if state == WOKEN { QUEUED } else { IDLE });
         if self.state.fetch_update(Ordering::AcqRel, Ordering::Acquire, next) == Ok(WOKEN) {
             let shared = Arc::clone(&self.shared);
             shared.resume_task(self);
         }
+        None
     }
 
     /// Polls the work in the runtime of its caller. A panic ends it.
-    fn poll_once(self: &Arc<Self>) -> Poll<()> {
+    fn poll_once(self: &Arc<Self>) -> Poll<Option<Deliver>> {
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(running) = work.as_mut() else { return Poll::Ready(()) };
+        let Some(running) = work.as_mut() else { return Poll::Ready(None) };
         let waker = Waker::from(Arc::clone(self));
         let _entered = self.runtime.enter();
         let poll = || running.as_mut().poll(&mut Context::from_waker(&waker));
-        catch_unwind(AssertUnwindSafe(poll)).unwrap_or(Poll::Ready(()))
+        catch_unwind(AssertUnwindSafe(poll)).map_or(Poll::Ready(None), |polled| polled.map(Some))
     }
 
     /// Drops the work with everything that it waits for.
@@ -298,11 +340,19 @@ mod tests {
 
     use super::*;
 
+    fn long() -> ExpectedTime {
+        ExpectedTime::Long
+    }
+
+    fn unknown() -> ExpectedTime {
+        ExpectedTime::Unknown
+    }
+
     /// Keeps a thread busy until the sender is dropped; returns once it runs.
     fn occupy(pool: &RenderPool) -> (Sender<()>, Running<()>) {
         let (release, released) = channel::<()>();
         let (start, started) = channel();
-        let running = pool.try_run(Cancel::default(), ExpectedTime::Long, async move {
+        let running = pool.try_run(Cancel::default(), long, async move {
             let _ = start.send(());
             let _ = released.recv();
         });
@@ -314,15 +364,14 @@ mod tests {
     async fn what_does_not_fit_into_the_queue_is_refused() {
         let pool = RenderPool::start_threads(1, Some(1)).expect("threads start");
         let (release, running) = occupy(&pool);
-        let queued = pool.try_run(Cancel::default(), ExpectedTime::Long, async { 1 }).expect("one may wait");
+        let queued = pool.try_run(Cancel::default(), long, async { 1 }).expect("one may wait");
         assert!(pool.is_full());
-        let refused =
-            pool.try_run(Cancel::default(), ExpectedTime::Long, async { 2 }).expect_err("two may not");
+        let refused = pool.try_run(Cancel::default(), long, async { 2 }).expect_err("two may not");
         assert_eq!(refused.setting, "server.max_queued");
         drop(release);
         assert_eq!((running.await, queued.await), (Some(()), Some(1)));
         assert_eq!(
-            pool.try_run(Cancel::default(), ExpectedTime::Long, async { 3 }).expect("has room again").await,
+            pool.try_run(Cancel::default(), long, async { 3 }).expect("has room again").await,
             Some(3)
         );
     }
@@ -331,10 +380,10 @@ mod tests {
     async fn more_renders_of_unknown_time_may_wait() {
         let pool = RenderPool::start_threads(1, Some(0)).expect("threads start");
         let (release, running) = occupy(&pool);
-        assert!(pool.try_run(Cancel::default(), ExpectedTime::Long, async {}).is_err());
-        let unknown = || pool.try_run(Cancel::default(), ExpectedTime::Unknown, async {});
-        let queued: Vec<_> = (1..UNKNOWN_FACTOR).map(|_| unknown().expect("may wait")).collect();
-        assert!(unknown().is_err());
+        assert!(pool.try_run(Cancel::default(), long, async {}).is_err());
+        let try_unknown = || pool.try_run(Cancel::default(), unknown, async {});
+        let queued: Vec<_> = (1..UNKNOWN_FACTOR).map(|_| try_unknown().expect("may wait")).collect();
+        assert!(try_unknown().is_err());
         drop(release);
         assert_eq!(running.await, Some(()));
         for render in queued {
@@ -343,13 +392,41 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn renders_of_unknown_time_go_before_long_ones() {
+        let pool = RenderPool::start_threads(1, None).expect("threads start");
+        let (release, running) = occupy(&pool);
+        let (order, ended) = channel();
+        let note = |name: &'static str| {
+            let order = order.clone();
+            async move { order.send(name).expect("is read") }
+        };
+        let is_known = Arc::new(AtomicUsize::new(0));
+        let known_later = {
+            let is_known = Arc::clone(&is_known);
+            move || if is_known.load(Ordering::Relaxed) == 0 { unknown() } else { long() }
+        };
+        let queued = [
+            pool.try_run(Cancel::default(), long, note("long")),
+            pool.try_run(Cancel::default(), known_later, note("known later")),
+            pool.try_run(Cancel::default(), unknown, note("unknown")),
+        ];
+        is_known.store(1, Ordering::Relaxed);
+        drop(release);
+        for render in queued {
+            assert_eq!(render.expect("may wait").await, Some(()));
+        }
+        assert_eq!(running.await, Some(()));
+        assert_eq!(ended.try_iter().collect::<Vec<_>>(), ["unknown", "long", "known later"]);
+    }
+
+    #[tokio::test]
     async fn a_render_that_waits_uses_no_thread() {
         let pool = RenderPool::start_threads(1, Some(0)).expect("threads start");
         let (answer, answered) = oneshot::channel::<u8>();
-        let waiting = pool.try_run(Cancel::default(), ExpectedTime::Long, answered).expect("has room");
+        let waiting = pool.try_run(Cancel::default(), long, answered).expect("has room");
         // The only thread is free as soon as the first one waits.
         let other = loop {
-            match pool.try_run(Cancel::default(), ExpectedTime::Long, async { 7 }) {
+            match pool.try_run(Cancel::default(), long, async { 7 }) {
                 Ok(other) => break other,
                 Err(_) => tokio::task::yield_now().await,
             }
@@ -366,7 +443,7 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(1)).await;
             thread::current().name().map(str::to_owned)
         };
-        let name = pool.try_run(Cancel::default(), ExpectedTime::Long, work).expect("has room").await;
+        let name = pool.try_run(Cancel::default(), long, work).expect("has room").await;
         assert_eq!(name.flatten().as_deref(), Some("hinagata-render"));
     }
 
@@ -375,7 +452,7 @@ mod tests {
         let pool = RenderPool::start_threads(1, None).expect("threads start");
         let (release, running) = occupy(&pool);
         let cancel = Cancel::default();
-        let queued = pool.try_run(cancel.clone(), ExpectedTime::Long, async { 1 }).expect("may wait");
+        let queued = pool.try_run(cancel.clone(), long, async { 1 }).expect("may wait");
         cancel.cancel();
         drop(release);
         assert_eq!((running.await, queued.await), (Some(()), None));
@@ -384,21 +461,17 @@ mod tests {
     #[tokio::test]
     async fn a_panic_ends_the_render_and_not_the_thread() {
         let pool = RenderPool::start_threads(1, None).expect("threads start");
-        let failed = pool
-            .try_run(Cancel::default(), ExpectedTime::Long, async { panic!("as a bug would") })
-            .expect("has room");
+        let failed =
+            pool.try_run(Cancel::default(), long, async { panic!("as a bug would") }).expect("has room");
         assert_eq!(failed.await, None::<()>);
-        assert_eq!(
-            pool.try_run(Cancel::default(), ExpectedTime::Long, async { 1 }).expect("has room").await,
-            Some(1)
-        );
+        assert_eq!(pool.try_run(Cancel::default(), long, async { 1 }).expect("has room").await, Some(1));
     }
 
     #[tokio::test]
     async fn dropping_the_pool_drops_what_waits() {
         let pool = RenderPool::start_threads(1, None).expect("threads start");
         let (release, running) = occupy(&pool);
-        let queued = pool.try_run(Cancel::default(), ExpectedTime::Long, async { 1 }).expect("may wait");
+        let queued = pool.try_run(Cancel::default(), long, async { 1 }).expect("may wait");
         drop(pool);
         assert_eq!(queued.await, None);
         drop(release);

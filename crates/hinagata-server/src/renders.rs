@@ -108,7 +108,9 @@ impl App {
         slot: Arc<RequestSlot>,
     ) -> Result<Rendered, RenderFailure> {
         let cancel = job.cancel.get_or_insert_default().clone();
-        let (app, expected_time) = (Arc::clone(self), self.render_times.expected_time(&job.prompt));
+        let (app, prompt) = (Arc::clone(self), job.prompt.clone());
+        let expected_time = move || app.render_times.expected_time(&prompt);
+        let app = Arc::clone(self);
         let work = async move {
             let (rendered, time) = follow_render(job.render(), &slot).await;
             app.render_times.record_on_pool(&job.prompt, time, rendered.is_ok());
@@ -130,7 +132,8 @@ impl App {
         job.deadline = Some(self.deadline());
         let cancel = job.cancel.get_or_insert_default().clone();
         let work = async move { follow_render(job.explain(), &slot).await.0 };
-        let running = self.render_pool.try_run(cancel.clone(), ExpectedTime::Long, work.in_current_span())?;
+        let running =
+            self.render_pool.try_run(cancel.clone(), || ExpectedTime::Long, work.in_current_span())?;
         wait_for_render(running, CancelOnDrop::new(cancel)).await
     }
 
