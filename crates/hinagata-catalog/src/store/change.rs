@@ -50,19 +50,36 @@ pub fn check_change(change: &StoreChange) -> Result<()> {
 
 /// Reads the prompts of a document as they would be read from the store.
 fn check_prompts(kind: StoreKind, id: &str, value: &Value) -> Result<()> {
-    let alone = StoredMap::from([(id.into(), Stored::new(id, value.clone()))]);
-    let found = StorePrompts::from_snapshot(&StoreSnapshot::default().with_documents(kind, alone));
+    let read_prompts = |value: Value| {
+        let alone = StoredMap::from([(id.into(), Stored::new(id, value))]);
+        StorePrompts::from_snapshot(&StoreSnapshot::default().with_documents(kind, alone))
+    };
+    let found = read_prompts(value.clone());
     // Missing dependences of an extension may be added later; errors in its own content remain.
     let own = |error: &Error| {
         !matches!(error.reason(), Some(Reason::Dependence | Reason::Engines | Reason::ExtensionType))
     };
-    if let Some(problem) = found.diagnostics.into_iter().map(|found| found.error).find(own) {
-        return Err(problem);
+    if let Some(problem) = found.diagnostics.iter().map(|found| &found.error).find(|error| own(error)) {
+        return Err(problem.clone());
     }
+    // What is missing hides the prompts. Their templates are checked all the same.
+    let found = if found.diagnostics.is_empty() { found } else { read_prompts(without_requirements(value)) };
     for prompt in found.prompts.values().flatten() {
         prompt.check()?;
     }
     Ok(())
+}
+
+/// An extension without what it requires of others.
+fn without_requirements(extension: &Value) -> Value {
+    let mut extension = extension.clone();
+    if let Some(members) = extension.as_object_mut() {
+        members.remove("engines");
+    }
+    if let Some(contributes) = extension.get_mut("contributes").and_then(Value::as_object_mut) {
+        contributes.remove("dependences");
+    }
+    extension
 }
 
 /// Checks that all templates of a prompt can be parsed.
@@ -98,5 +115,26 @@ fn check_template(text: &TemplateText) -> Result<()> {
             Some(name) => tools.insert(Closure::new(name.as_str(), |_, _| Ok(Data::None))),
             None => return Err(error.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn templates_of_a_hidden_extension_are_checked() {
+        let check = |template: &str| {
+            let extension = json!({"name": "e", "engines": {"name": "other"}, "contributes": {
+                "prompts": [{"name": "p", "prompt": template}],
+                "dependences": [{"name": "missing", "version": "^1"}],
+            }});
+            check_change(&StoreChange::set(StoreKind::Extension, "e", extension))
+        };
+        check("{{if .x}}y{{end}}").expect("what is missing may be added later");
+        let error = check("{{if}}").expect_err("never works");
+        assert_eq!(error.reason(), Some(Reason::Syntax), "{error}");
     }
 }
