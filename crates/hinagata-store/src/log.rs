@@ -41,8 +41,9 @@ enum ConditionChange {
 }
 
 impl StoreLog {
-    /// The log of the store at the address `name`, which contains no password.
-    pub(crate) fn new(name: impl Into<String>) -> Self {
+    /// The log of the server at the address `name`, which contains no password.
+    #[cfg(feature = "redis")]
+    pub(crate) fn for_server(name: impl Into<String>) -> Self {
         Self { name: Some(name.into()), is_file: false, condition: None, was_up: false }
     }
 

@@ -84,7 +84,8 @@ impl RedisStore {
     pub fn open(url: &str, options: RedisOptions) -> Result<Self> {
         let address = ServerAddress::parse(url, &options)?;
         let display_name = address.display_name();
-        let state = StoreState::new(KeyLayout::new(&options.prefix), StoreLog::new(display_name.as_str()));
+        let state =
+            StoreState::new(KeyLayout::new(&options.prefix), StoreLog::for_server(display_name.as_str()));
         let shared = Arc::new(SharedState::new(state));
         let (commands, receiver) = tokio::sync::mpsc::unbounded_channel();
         let (ready, is_ready) = mpsc::sync_channel(1);
