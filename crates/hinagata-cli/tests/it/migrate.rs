@@ -128,6 +128,7 @@ fn everything_that_differs_is_listed_and_redis_is_not_changed() {
         ("server.max_body", "at most 16777216 bytes", false),
         ("127.0.0.1:9001", "`code.find`", true),
         ("code.invalid:443", "`code.look`", true),
+        ("code.invalid:443", "could not be resolved", true),
         ("shenma:templates:broken", "if", true),
         ("shenma:templates:both", "`messages` is ignored", false),
         ("shenma:templates:role", "unknown role `weird`", false),

@@ -25,15 +25,22 @@ pub(super) struct NeededHost {
     /// Its entries for `tools.allowed_hosts`.
     pub(super) entries: Vec<String>,
     tools: Vec<String>,
-    private: Vec<IpAddr>,
+    /// Its private addresses; `None` if its name was not resolved.
+    private: Option<Vec<IpAddr>>,
 }
 
 impl NeededHost {
     pub(super) fn to_finding(&self) -> Finding {
         let tools = self.tools.join("`, `");
         let mut message = format!("the tools `{tools}` call it, and `tools.allowed_hosts` does not allow it");
-        if !self.private.is_empty() {
-            message.push_str("; it is a private address, which the list must name too");
+        match &self.private {
+            None => message.push_str(
+                "; its name could not be resolved here, so the list may also need its private addresses",
+            ),
+            Some(private) if !private.is_empty() => {
+                message.push_str("; it is a private address, which the list must name too");
+            }
+            Some(_) => {}
         }
         Finding::decision("tools", self.entries.first().cloned().unwrap_or_default(), message).with_advice(
             "add it to `tools.allowed_hosts` if tools may reach it; until then, calls give an empty value",
@@ -50,8 +57,8 @@ pub(super) fn find_hosts(
     let refused = settings.refused_hosts(&snapshot.tool_documents);
     let mut private = private_addresses(&refused);
     let needed = refused.into_iter().map(|RefusedHost { host, port, tools }| {
-        let private = private.remove(&(host.clone(), port)).unwrap_or_default();
-        let addresses = private.iter().map(|address| match address {
+        let private = if is_name(&host) { private.remove(&(host.clone(), port)) } else { Some(Vec::new()) };
+        let addresses = private.iter().flatten().map(|address| match address {
             IpAddr::V4(address) => format!("{address}:{port}"),
             IpAddr::V6(address) => format!("[{address}]:{port}"),
         });
@@ -61,18 +68,19 @@ pub(super) fn find_hosts(
     Ok(needed.collect())
 }
 
-/// The private addresses that names resolve to now. A name that does not resolve in time has none.
+/// Whether a host has to be resolved: an address names itself, and `localhost` allows the addresses of this machine.
+fn is_name(host: &str) -> bool {
+    host != "localhost" && host.trim_matches(['[', ']']).parse::<IpAddr>().is_err()
+}
+
+/// The private addresses that names resolve to now. A name that does not resolve in time is missing.
 fn private_addresses(hosts: &[RefusedHost]) -> BTreeMap<(String, u16), Vec<IpAddr>> {
     let (sender, receiver) = mpsc::channel();
-    // An address names itself, and `localhost` allows the addresses of this machine.
-    let is_name = |host: &&RefusedHost| {
-        host.host != "localhost" && host.host.trim_matches(['[', ']']).parse::<IpAddr>().is_err()
-    };
-    for RefusedHost { host, port, .. } in hosts.iter().filter(is_name).take(MOST_NAMES) {
+    for RefusedHost { host, port, .. } in hosts.iter().filter(|host| is_name(&host.host)).take(MOST_NAMES) {
         let (sender, place) = (sender.clone(), (host.clone(), *port));
         thread::spawn(move || {
-            let found = (place.0.as_str(), place.1).to_socket_addrs();
-            let addresses: Vec<IpAddr> = found.into_iter().flatten().map(|address| address.ip()).collect();
+            let Ok(found) = (place.0.as_str(), place.1).to_socket_addrs() else { return };
+            let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
             // The receiver is gone once the time is over.
             let _ = sender.send((place, addresses));
         });
