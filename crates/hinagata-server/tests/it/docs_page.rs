@@ -1,11 +1,11 @@
 //! The web pages, and the OpenAPI document that they are made of.
 
-use std::{io::Write as _, process::Command};
+use std::process::Command;
 
 use fake_provider::FakeProvider;
 use serde_json::{Value, json};
 
-use crate::support::{Daemon, Setup, send};
+use crate::support::{Daemon, Setup, pack_archive, send};
 
 /// The routes that a browser loads before anybody has entered a key.
 const PAGES: [&str; 5] = ["/", "/docs", "/docs.js", "/docs.css", "/openapi.json"];
@@ -114,21 +114,9 @@ fn every_field_of_a_body_is_described() {
 
 /// A pack that proposes to replace `hello`.
 fn pack() -> Vec<u8> {
-    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
     let manifest =
         json!({"pack_id": "greetings", "version": "1.0.0", "replaces": {"prompts": {"hello": "welcome"}}});
-    for (path, text) in
-        [("pack.json", manifest.to_string()), ("prompts/welcome/template.md", "Welcome".to_owned())]
-    {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        header.set_cksum();
-        tar.append_data(&mut header, path, text.as_bytes()).expect("fits");
-    }
-    let mut bytes = tar.into_inner().expect("ends").finish().expect("ends");
-    bytes.flush().expect("is in memory");
-    bytes
+    pack_archive(&[("pack.json", &manifest.to_string()), ("prompts/welcome/template.md", "Welcome")])
 }
 
 #[tokio::test(flavor = "multi_thread")]

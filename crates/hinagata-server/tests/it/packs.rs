@@ -1,25 +1,13 @@
 //! Managing packs over HTTP.
 
-use std::io::Write as _;
-
 use serde_json::json;
 
-use crate::support::{Daemon, send};
+use crate::support::{Daemon, pack_archive, send};
 
-/// A pack as a .tar.gz.
+/// A pack with one prompt.
 fn archive(template: &str) -> Vec<u8> {
-    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
     let manifest = json!({"pack_id": "greetings", "version": "1.0.0", "name": "Greetings"}).to_string();
-    for (path, text) in [("pack.json", manifest.as_str()), ("prompts/hello/template.md", template)] {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(text.len() as u64);
-        header.set_mode(0o644);
-        header.set_cksum();
-        tar.append_data(&mut header, path, text.as_bytes()).expect("fits");
-    }
-    let mut bytes = tar.into_inner().expect("ends").finish().expect("ends");
-    bytes.flush().expect("is in memory");
-    bytes
+    pack_archive(&[("pack.json", &manifest), ("prompts/hello/template.md", template)])
 }
 
 async fn install(daemon: &Daemon, query: &str, bytes: Vec<u8>) -> crate::support::Answered {

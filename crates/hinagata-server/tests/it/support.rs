@@ -247,3 +247,16 @@ pub(crate) fn write(path: &Path, text: &str) {
     std::fs::create_dir_all(path.parent().expect("is in a directory")).expect("a directory");
     std::fs::write(path, text).expect("is written");
 }
+
+/// A pack as a .tar.gz: the paths and texts of its files.
+pub(crate) fn pack_archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let mut tar = tar::Builder::new(flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast()));
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        header.set_cksum();
+        tar.append_data(&mut header, path, text.as_bytes()).expect("fits");
+    }
+    tar.into_inner().expect("ends").finish().expect("ends")
+}
