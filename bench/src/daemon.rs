@@ -12,6 +12,8 @@ use anyhow::{Context, Result, bail};
 use nix::time::ClockId;
 use nix::unistd::Pid;
 
+use crate::side::Lap;
+
 /// The longest that a start may take.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -72,6 +74,14 @@ impl Daemon {
     /// Processor time of all its threads until now.
     pub(crate) fn processor_time(&self) -> Result<Duration> {
         Ok(self.clock.now().map(Duration::from)?)
+    }
+
+    /// The times of `work`: those of the wall, and of this daemon's threads.
+    pub(crate) fn time_work(&self, work: impl FnOnce() -> Result<()>) -> Result<Lap> {
+        let (processor, wall) = (self.processor_time()?, Instant::now());
+        work()?;
+        let wall = wall.elapsed();
+        Ok(Lap { wall, processor: self.processor_time()?.saturating_sub(processor) })
     }
 
     /// The most memory that it ever had, in MiB.

@@ -8,7 +8,7 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use serde_json::{Map, Value, json};
@@ -255,10 +255,7 @@ impl Side for Asked {
     }
 
     fn run(&mut self, iterations: u64) -> Result<Lap> {
-        let (processor, wall) = (self.daemon.processor_time()?, Instant::now());
-        self.load.run(iterations)?;
-        let wall = wall.elapsed();
-        Ok(Lap { wall, processor: self.daemon.processor_time()?.saturating_sub(processor) })
+        self.daemon.time_work(|| self.load.run(iterations).map(drop))
     }
 }
 

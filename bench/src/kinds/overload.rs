@@ -6,7 +6,7 @@
 
 mod scene;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
@@ -237,10 +237,7 @@ impl Side for Asked {
     }
 
     fn run(&mut self, iterations: u64) -> Result<Lap> {
-        let (processor, wall) = (self.daemon.processor_time()?, Instant::now());
-        self.load.run(iterations)?;
-        let wall = wall.elapsed();
-        Ok(Lap { wall, processor: self.daemon.processor_time()?.saturating_sub(processor) })
+        self.daemon.time_work(|| self.load.run(iterations).map(drop))
     }
 }
 
