@@ -33,6 +33,7 @@ mod ignored;
 mod notice;
 mod options;
 mod order;
+pub mod outline;
 mod pack;
 mod packed;
 mod read;

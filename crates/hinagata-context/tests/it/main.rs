@@ -1,3 +1,4 @@
 //! Files packed into one text.
 
+mod outline;
 mod pack;
