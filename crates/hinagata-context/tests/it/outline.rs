@@ -1,5 +1,6 @@
 //! Outlines of files.
 
+mod ctags;
 mod fixtures;
 mod properties;
 
