@@ -222,7 +222,7 @@ pub(super) enum Heredoc {
 }
 
 /// Forms that single languages have.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Forms {
     /// A slash can open a regular expression.
     pub(super) has_regex: bool,

@@ -17,6 +17,7 @@
 //! brackets. The words before a bracket say whether it opens a body, which is folded, or a container, which is walked. So
 //! an outline needs no correct program, takes about as long as packing the file, and a language is one row of the table.
 //! A file whose brackets or strings do not close is cut: its head and its tail stay, and the mark between them says why.
+//! The reasons are in `docs/design/outlines.md`.
 //!
 //! ```
 //! use hinagata_context::outline::{OutlineKind, OutlinePart, outline_text};

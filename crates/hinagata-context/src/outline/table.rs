@@ -380,6 +380,7 @@ pub(super) static LANGUAGES: &[Row] = &[
         name: "JSON",
         extensions: &["json", "jsonc", "json5", "geojson", "webmanifest"],
         comments: &[Line("//"), Block("/*", "*/")],
+        quotes: &[short("\""), short("'")],
         apostrophe: Apostrophe::Plain,
         shape: Shape::Json,
         ..DATA

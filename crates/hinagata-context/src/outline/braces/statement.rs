@@ -1,6 +1,6 @@
 //! What the tokens of a statement say about the block that can follow it.
 
-use super::super::language::Role;
+use super::super::{language::Role, lexer::is_word_byte};
 
 /// What stands before the next token of a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl Statement {
             Role::Elaborated if self.container.is_none() && !self.is_declarator() => {
                 self.container = Some(role);
             }
-            Role::Function if is_word_or(next, b"(*&<[$!`{+-/=") && next != b'=' => {
+            Role::Function if is_word_or(next, b"(*&<[$!`{+-/") => {
                 self.is_function = true;
                 self.is_item = true;
                 self.container = None;
@@ -134,5 +134,5 @@ fn names_declaration(next: u8, is_strict: bool) -> bool {
 }
 
 fn is_word_or(byte: u8, others: &[u8]) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80 || others.contains(&byte)
+    is_word_byte(byte) || others.contains(&byte)
 }

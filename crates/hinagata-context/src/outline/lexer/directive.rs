@@ -44,8 +44,7 @@ impl Lexer<'_> {
                 }
                 b'"' => {
                     at = match literal::find_string_end(self.text, at + 1, QUOTE) {
-                        StringEnd::Closed(end) | StringEnd::Expression(end) => end,
-                        StringEnd::Open => at + 1,
+                        StringEnd::Closed(end) | StringEnd::Expression(end) | StringEnd::Open(end) => end,
                     };
                 }
                 _ => at += 1,

@@ -61,8 +61,8 @@ pub(super) enum StringEnd {
     Closed(usize),
     /// An expression in it starts here.
     Expression(usize),
-    /// It reaches the end of its line or of the text.
-    Open,
+    /// It does not end before the end of its line, or of the text, which is here.
+    Open(usize),
 }
 
 /// The end of the part of a string that starts at `from`.
@@ -84,7 +84,7 @@ pub(super) fn find_string_end(text: &[u8], from: usize, quote: Quote) -> StringE
             (line_end, 0xff) => memchr::memchr3(close[0], escape, line_end, rest),
             _ => rest.iter().position(|byte| is_end(*byte)),
         };
-        let Some(found) = found else { return StringEnd::Open };
+        let Some(found) = found else { return StringEnd::Open(text.len()) };
         at += found;
         let rest = &text[at..];
         match text[at] {
@@ -103,7 +103,7 @@ pub(super) fn find_string_end(text: &[u8], from: usize, quote: Quote) -> StringE
                 at += 2;
             }
             byte if byte == escape => at += 2,
-            byte if byte == line_end => return StringEnd::Open,
+            byte if byte == line_end => return StringEnd::Open(at),
             _ => at += 1,
         }
     }
@@ -193,7 +193,7 @@ pub(super) fn find_regex_end(text: &[u8], from: usize, spans_lines: bool) -> Opt
     let mut at = from;
     while let Some(&byte) = text.get(at) {
         match byte {
-            b'\\' => at += 1,
+            b'\\' if spans_lines || text.get(at + 1) != Some(&b'\n') => at += 1,
             b'\n' if !spans_lines => return None,
             // A class that is not closed must not reach the end of the file.
             b'\n' => in_class = false,

@@ -270,8 +270,8 @@ impl<'t> Lexer<'t> {
         {
             return Some(token);
         }
-        if let Some((kind, end)) = self.special_literal(byte) {
-            return Some(self.finish_token(kind, start, end));
+        if let Some(end) = self.special_literal_end(byte) {
+            return Some(self.finish_token(TokenKind::Text, start, end));
         }
         self.read_punctuation(byte)
     }

@@ -47,10 +47,10 @@ impl Lexer<'_> {
         let (end, has_expression) = match literal::find_string_end(self.text, inner, quote) {
             StringEnd::Closed(end) => (Some(end), false),
             StringEnd::Expression(end) => (Some(end), true),
-            StringEnd::Open if quote.spans_lines => (None, false),
+            StringEnd::Open(_) if quote.spans_lines => (None, false),
             // A string that must end on its line, but does not, ends with it: quotes in text that is no string do no
             // harm.
-            StringEnd::Open => (Some(self.line_end()), false),
+            StringEnd::Open(end) => (Some(end), false),
         };
         let token = self.finish_token_at(TokenKind::Text, start, end);
         self.before = Before::Operand;
@@ -63,7 +63,7 @@ impl Lexer<'_> {
 
     /// The end of a literal that starts with a byte of its own: characters, regular expressions, here-documents, and
     /// strings whose end depends on their start.
-    pub(super) fn special_literal(&mut self, byte: u8) -> Option<(TokenKind, usize)> {
+    pub(super) fn special_literal_end(&mut self, byte: u8) -> Option<usize> {
         let start = self.at;
         let end = match byte {
             b'\'' => literal::find_character_end(self.row.apostrophe, self.text, start)?,
@@ -87,7 +87,7 @@ impl Lexer<'_> {
             _ => return None,
         };
         self.before = Before::Operand;
-        Some((TokenKind::Text, end))
+        Some(end)
     }
 
     /// Whether a literal can start here: behind an operator, or as the argument of a call without parentheses.
