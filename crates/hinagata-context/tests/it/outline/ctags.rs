@@ -44,6 +44,7 @@ const SUBJECTS: &[Subject] = &[
         types: &["struct", "enum", "interface", "typedef"],
     },
     Subject { name: "Python", extensions: &["py"], functions: &["function", "member"], types: &["class"] },
+    // Ctags calls every object with properties a class.
     Subject {
         name: "JavaScript",
         extensions: &["js", "mjs", "cjs", "jsx"],
@@ -262,14 +263,24 @@ fn choose_evenly(files: Vec<PathBuf>) -> Vec<PathBuf> {
     files.into_iter().step_by(step).collect()
 }
 
-/// The directories of the crates that the workspace uses.
-fn crate_directories() -> Vec<PathBuf> {
+fn run_cargo(arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--offline", "--format-version", "1"])
+        .args(arguments)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .expect("cargo starts");
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("cargo writes UTF-8")
+}
+
+/// The directories of the crates that the workspace uses on this platform; others need not be there.
+fn crate_directories() -> Vec<PathBuf> {
+    let version = run_cargo(&["-vV"]);
+    let platform = version.lines().find_map(|line| line.strip_prefix("host: ")).expect("cargo names it");
+    let arguments =
+        ["metadata", "--locked", "--offline", "--format-version", "1", "--filter-platform", platform];
+    let metadata: serde_json::Value =
+        serde_json::from_str(&run_cargo(&arguments)).expect("cargo writes JSON");
     let packages = metadata["packages"].as_array().expect("has packages");
     let dependencies = packages.iter().filter(|package| package["source"].is_string());
     let manifests = dependencies.filter_map(|package| package["manifest_path"].as_str());
