@@ -21,8 +21,8 @@ const LONGEST_CHAIN: usize = 8;
 /// The model of a call.
 #[derive(Clone, Debug)]
 pub struct ChosenModel {
-    name: String,
-    model: String,
+    name: Arc<str>,
+    model: Arc<str>,
     pub(crate) endpoint: Arc<Endpoint>,
     /// Options of the request, unless the prompt or the call sets them.
     pub(crate) options: Arc<Map<String, Value>>,
@@ -106,7 +106,7 @@ pub struct ProviderInfo {
 impl ProviderInfo {
     fn from_endpoint(endpoint: &Endpoint) -> Self {
         Self {
-            name: endpoint.name.clone(),
+            name: endpoint.name.to_string(),
             kind: endpoint.kind,
             base_url: endpoint.base.to_string(),
             key: endpoint.key.as_ref().map(|key| key.variable().to_owned()),
@@ -152,6 +152,8 @@ pub(crate) struct Registry {
     endpoints: BTreeMap<String, Arc<Endpoint>>,
     models: BTreeMap<String, ChosenModel>,
     aliases: BTreeMap<String, String>,
+    /// The options of models without settings.
+    no_options: Arc<Map<String, Value>>,
 }
 
 impl Registry {
@@ -171,6 +173,7 @@ impl Registry {
             endpoints,
             models: BTreeMap::new(),
             aliases: BTreeMap::new(),
+            no_options: Arc::default(),
         };
         if let Some(name) = &registry.provider {
             registry.endpoint(name, "llm.provider")?;
@@ -210,7 +213,8 @@ impl Registry {
         for alias in own.aliases {
             self.add_alias(&alias, name.clone())?;
         }
-        let choice = ChosenModel { name: name.clone(), model, endpoint, options: Arc::new(own.options) };
+        let options = Arc::new(own.options);
+        let choice = ChosenModel { name: name.as_str().into(), model: model.into(), endpoint, options };
         self.models.insert(name, choice);
         Ok(())
     }
@@ -250,7 +254,9 @@ impl Registry {
                 .with_hint("pass a model, add `model` to the prompt, or set `llm.model`")
         })?;
         let mut choice = self.find_model(name)?;
-        choice.name = name.to_owned();
+        if *choice.name != *name {
+            choice.name = name.into();
+        }
         Ok(choice)
     }
 
@@ -280,22 +286,24 @@ impl Registry {
                 Some((endpoint, model)) => (Arc::clone(endpoint), model),
                 None => (self.endpoint(&self.provider_of(name), "llm.provider")?, name),
             };
-        Ok(ChosenModel { name: name.to_owned(), model: model.to_owned(), endpoint, options: Arc::default() })
+        let model: Arc<str> = model.into();
+        let name = if *model == *name { Arc::clone(&model) } else { name.into() };
+        Ok(ChosenModel { name, model, endpoint, options: Arc::clone(&self.no_options) })
     }
 
     pub(crate) fn models(&self) -> Models {
         let model = |choice: &ChosenModel| ModelInfo {
-            name: choice.name.clone(),
+            name: choice.name.to_string(),
             aliases: self.alias_names(&choice.name),
             provider: choice.provider().to_owned(),
-            model: choice.model.clone(),
+            model: choice.model.to_string(),
             ready: ProviderInfo::from_endpoint(&choice.endpoint).is_ready(),
         };
         // An alias of a model without settings is listed as a model.
         let loose = self.aliases.keys().filter_map(|alias| {
             let choice = self.find_model(alias).ok()?;
-            (!self.models.contains_key(&choice.name))
-                .then(|| model(&ChosenModel { name: alias.clone(), ..choice }))
+            (!self.models.contains_key(&*choice.name))
+                .then(|| model(&ChosenModel { name: alias.as_str().into(), ..choice }))
         });
         let mut models: Vec<ModelInfo> = self.models.values().map(model).chain(loose).collect();
         models.sort_by(|a, b| a.name.cmp(&b.name));
@@ -312,7 +320,7 @@ impl Registry {
 
     /// The aliases of a model.
     fn alias_names(&self, model: &str) -> Vec<String> {
-        let stands_for = |alias: &&String| self.find_model(alias).is_ok_and(|choice| choice.name == model);
+        let stands_for = |alias: &&String| self.find_model(alias).is_ok_and(|choice| *choice.name == *model);
         self.aliases.keys().filter(stands_for).cloned().collect::<BTreeSet<_>>().into_iter().collect()
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use hinagata::{Error, Rendered, Result, media};
+use hinagata::{Error, LocalPlaces, Rendered, Result, media};
 use hinagata_agent::{Profile, Project};
 use hinagata_document::{Fields, Hint, Node, Reason};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
@@ -128,9 +128,15 @@ impl DeclaredResource {
     }
 
     /// The text of a rendered prompt as contents.
-    pub(crate) fn prompt_contents(&self, mut rendered: Rendered, uri: &str) -> ResourceContents {
+    pub(crate) fn prompt_contents(
+        &self,
+        mut rendered: Rendered,
+        uri: &str,
+        places: &LocalPlaces,
+    ) -> ResourceContents {
         let warnings = std::mem::take(&mut rendered.warnings);
-        with_warnings(self.with_declared_type(ResourceContents::text(rendered.into_text(), uri)), &warnings)
+        let contents = self.with_declared_type(ResourceContents::text(rendered.into_text(), uri));
+        with_warnings(contents, &warnings, places)
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata::{Code, Error, Hint, Result, Settings, media, source::Directory};
+use hinagata::{Code, Error, Hint, LocalPlaces, Result, Settings, media, source::Directory};
 use hinagata_agent::{Profile, context_error, left_out_reason};
 use hinagata_context::{Guard, Packer};
 use rmcp::model::{Resource, ResourceContents};
@@ -89,6 +89,7 @@ impl Resources {
         resource: &DeclaredResource,
         uri: &str,
         values: &BTreeMap<String, String>,
+        places: &LocalPlaces,
     ) -> Result<Option<ResourceContents>> {
         let contents = match &resource.content {
             ResourceSource::Text(text) => ResourceContents::text(fill_placeholders(text, values), uri),
@@ -107,7 +108,7 @@ impl Resources {
             ResourceSource::Context(project) => {
                 let packed = Packer::new(&project.context).pack().map_err(context_error)?;
                 let warnings = project.warnings(&packed.report);
-                with_warnings(ResourceContents::text(packed.text, uri), &warnings)
+                with_warnings(ResourceContents::text(packed.text, uri), &warnings, places)
             }
             ResourceSource::Prompt(_) => return Ok(None),
         };

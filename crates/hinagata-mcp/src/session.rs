@@ -129,8 +129,8 @@ impl Session {
             }
         }
         let rendered = self.shared.render_prompt(&state, &request.name, &prompt, variables).await?;
-        messages::prompt_result(&prompt, rendered, &|uri| self.shared.local_resource(viewer, uri))
-            .map(Into::into)
+        let lookup = |uri: &str| self.shared.local_resource(viewer, uri);
+        messages::prompt_result(&prompt, rendered, &lookup, &self.shared.places).map(Into::into)
     }
 
     fn start_notifying(&self, context: &NotificationContext<RoleServer>) {

@@ -58,7 +58,7 @@ pub use hinagata_module as module;
 #[cfg(feature = "watch")]
 pub use hinagata_workspace::watch;
 pub use hinagata_workspace::{
-    Distrust, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
+    Distrust, LocalPlaces, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
     WorkspaceRoot, format_utc,
     layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
     settings, write,

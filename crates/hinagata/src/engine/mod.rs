@@ -74,7 +74,7 @@ use self::{
 #[cfg(feature = "watch")]
 use crate::watch::{self, Change, Watcher};
 use crate::{
-    Approvals, Catalog, Code, Diagnostic, Error, Reach, Result, StateDir,
+    Approvals, Catalog, Code, Diagnostic, Error, LocalPlaces, Reach, Result, StateDir,
     definition::Inherited,
     ports::Ports,
     store::{StoreChange, StoreSnapshot, check_change},
@@ -236,6 +236,12 @@ impl Engine {
     #[must_use]
     pub fn root(&self) -> PathBuf {
         self.catalog().root().to_owned()
+    }
+
+    /// The directories of the workspace and its user, which callers on other machines do not see.
+    #[must_use]
+    pub fn local_places(&self) -> LocalPlaces {
+        LocalPlaces::new(&self.root(), self.0.state.as_ref())
     }
 
     /// The current catalog.

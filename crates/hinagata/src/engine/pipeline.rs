@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -105,7 +106,7 @@ impl Engine {
     }
 
     async fn run_pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
-        unless_cancelled(request.cancel.as_ref(), self.run_uncancelled(request, tracer)).await
+        unless_cancelled(request.cancel.as_ref(), pin!(self.run_uncancelled(request, tracer))).await
     }
 
     async fn run_uncancelled(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
