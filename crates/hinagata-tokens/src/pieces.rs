@@ -1,0 +1,54 @@
+//! Which kind of piece a tokenizer found.
+
+use crate::tally::{Kind, Tally, classify_letter};
+
+impl Tally {
+    /// Adds a piece of so many tokens.
+    pub(crate) fn add_piece(&mut self, piece: &str, tokens: usize) {
+        let kind = classify_piece(piece);
+        self.add(kind, tokens);
+        match kind {
+            Kind::Number => self.add(Kind::Digit, piece.chars().count()),
+            Kind::Han => self.add(Kind::HanCharacter, piece.chars().count()),
+            Kind::Kana => self.add(Kind::KanaCharacter, piece.chars().count()),
+            _ => {}
+        }
+    }
+}
+
+fn classify_piece(piece: &str) -> Kind {
+    if piece.is_ascii() {
+        return classify_ascii(piece.as_bytes());
+    }
+    let strongest = piece.chars().filter_map(classify_letter).max_by_key(|kind| match kind {
+        Kind::Kana => 5,
+        Kind::Hangul => 4,
+        Kind::Han => 3,
+        Kind::Other => 2,
+        _ => 1,
+    });
+    strongest.unwrap_or_else(|| match piece.trim().is_empty() {
+        true => Kind::Space,
+        false => Kind::Sign,
+    })
+}
+
+fn classify_ascii(piece: &[u8]) -> Kind {
+    let is_joined = !matches!(piece, [b' ' | b'a'..=b'z' | b'A'..=b'Z', ..]);
+    let (mut letters, mut small, mut digits, mut signs) = (0, 0, 0, 0);
+    for byte in piece {
+        letters += usize::from(byte.is_ascii_alphabetic());
+        small += usize::from(byte.is_ascii_lowercase());
+        digits += usize::from(byte.is_ascii_digit());
+        signs += usize::from(byte.is_ascii_graphic());
+    }
+    match (letters, digits, signs) {
+        (0, 0, 0) if piece == b" " => Kind::Gap,
+        (0, 0, 0) => Kind::Space,
+        (0, 0, _) => Kind::Sign,
+        (0, ..) => Kind::Number,
+        _ if is_joined => Kind::Joined,
+        (2.., ..) if small == 0 => Kind::Capitals,
+        _ => Kind::Word,
+    }
+}
