@@ -1,9 +1,9 @@
 //! Approximates the tally of a text by its characters, for builds without vocabularies.
 //!
 //! It goes line by line and follows the pattern of o200k; how many tokens a piece of some length has on average was
-//! measured on the texts of `measure/README.md`.
+//! measured on the texts that the factors were fitted to.
 
-use crate::tally::{KINDS, Kind, Tally, classify_letter};
+use crate::tally::{Kind, Tally, classify_letter};
 
 /// What a character belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -14,17 +14,14 @@ enum Run {
     Blanks,
 }
 
-/// The approximate tally of a text; it can be added at the ends of lines.
+/// Hundredths of the approximate tally of a text; they can be added at the ends of lines.
 pub(crate) fn approximate_text(text: &str) -> Tally {
     let mut hundredths = Tally::default();
     for line in text.split_inclusive('\n') {
-        approximate_line(line.trim_end_matches(['\r', '\n']), &mut hundredths);
+        let line = line.strip_suffix('\n').unwrap_or(line);
+        approximate_line(line.strip_suffix('\r').unwrap_or(line), &mut hundredths);
     }
-    let mut counts = [0; KINDS];
-    for (count, hundredths) in counts.iter_mut().zip(hundredths.0) {
-        *count = (hundredths + 50) / 100;
-    }
-    Tally(counts)
+    hundredths
 }
 
 /// Adds the hundredths of tokens of a line.
@@ -41,12 +38,13 @@ fn approximate_line(line: &str, tally: &mut Tally) {
             Run::Letters(kind) => {
                 let kind = piece_kind(piece, kind, signs > 0);
                 add_before(tally, signs.max(1) - 1, blanks.max(1) - 1);
-                add_letters(tally, kind, characters);
+                tally.add(kind, letter_tokens(kind, characters));
+                tally.add_characters(kind, piece, 100);
             }
             Run::Digits => {
                 add_before(tally, signs, blanks);
                 tally.add(Kind::Number, 100 * characters.div_ceil(3));
-                tally.add(Kind::Digit, 100 * characters);
+                tally.add_characters(Kind::Number, piece, 100);
             }
             Run::Signs => add_before(tally, 0, blanks.max(1) - 1),
             Run::Blanks => add_before(tally, signs, 0),
@@ -70,7 +68,10 @@ fn classify(character: char) -> Run {
         'a'..='z' | 'A'..='Z' => Run::Letters(Kind::Word),
         other if other.is_whitespace() => Run::Blanks,
         other if other.is_numeric() => Run::Digits,
-        other => classify_letter(other).map_or(Run::Signs, Run::Letters),
+        other => match classify_letter(other) {
+            None | Some(Kind::WideSign) => Run::Signs,
+            Some(kind) => Run::Letters(kind),
+        },
     }
 }
 
@@ -111,25 +112,21 @@ fn add_before(tally: &mut Tally, signs: usize, blanks: usize) {
     match blanks {
         0 => {}
         1 => tally.add(Kind::Gap, 100),
-        _ => tally.add(Kind::Space, 100),
+        _ => tally.add(Kind::Space, 100 + blanks),
     }
 }
 
-fn add_letters(tally: &mut Tally, kind: Kind, characters: usize) {
+/// The hundredths of tokens of a word.
+fn letter_tokens(kind: Kind, characters: usize) -> usize {
     let above = |most: usize| characters.saturating_sub(most);
-    let hundredths = match kind {
-        Kind::Word | Kind::Joined => 100 + 6 * above(3) + 25 * above(14),
-        Kind::Capitals => 100 + 22 * above(2),
-        Kind::Accented => 100 + 14 * above(3),
-        Kind::Han => (76 * characters).max(100),
-        Kind::Kana => (70 * characters).max(100),
-        Kind::Hangul => (58 * characters).max(100),
-        _ => 100 + 22 * above(3),
-    };
-    tally.add(kind, hundredths);
     match kind {
-        Kind::Han => tally.add(Kind::HanCharacter, 100 * characters),
-        Kind::Kana => tally.add(Kind::KanaCharacter, 100 * characters),
-        _ => {}
+        Kind::Word => 100 + 6 * above(3) + 25 * above(14),
+        Kind::Joined => 105 + 12 * above(3) + 20 * above(14),
+        Kind::Capitals => 100 + 30 * above(2),
+        Kind::Accented => 110 + 20 * above(3),
+        Kind::Han => (86 * characters).max(100),
+        Kind::Kana => (78 * characters).max(100),
+        Kind::Hangul => (68 * characters).max(100),
+        _ => 100 + 25 * above(3),
     }
 }

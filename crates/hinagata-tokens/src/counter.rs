@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use crate::{RunningCount, TokenCount, TokenizerError, family::find_family, method::Method};
+use crate::{TokenCount, TokenizerError, family::find_family, method::Method};
 
 /// Counts tokens for one model; made once, used for many texts and from several threads. A clone is cheap.
 ///
@@ -58,12 +58,6 @@ impl TokenCounter {
     #[must_use]
     pub fn count_tokens(&self, text: &str) -> TokenCount {
         self.method.count_tokens(text)
-    }
-
-    /// Starts to count a text that arrives in pieces.
-    #[must_use]
-    pub fn start_count(&self) -> RunningCount {
-        RunningCount::new(self.clone())
     }
 
     /// Whether the tokens of the two texts add up to those of both together. If it says no, they may still do; for a

@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use crate::{
     TokenCount, TokenizerError, boundary,
-    family::{Factors, Family, Vocabulary},
+    family::{BuiltIn, Factors, Family},
     file::{self, TokenizerFile},
     openai::{BytePairs, CL100K, O200K},
     tally::Tally,
@@ -20,8 +20,8 @@ pub(crate) enum Method {
 impl Method {
     pub(crate) fn for_family(family: &'static Family) -> Self {
         match family.vocabulary {
-            Some(Vocabulary::O200k) => Self::BuiltIn(&O200K),
-            Some(Vocabulary::Cl100k) => Self::BuiltIn(&CL100K),
+            Some(BuiltIn::O200k) => Self::BuiltIn(&O200K),
+            Some(BuiltIn::Cl100k) => Self::BuiltIn(&CL100K),
             None => Self::Estimate(&family.factors),
         }
     }

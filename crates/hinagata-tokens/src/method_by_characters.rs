@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// The error of approximating o200k, in percent; that of the family comes on top.
-const APPROXIMATION_ERROR: u8 = 20;
+const APPROXIMATION_ERROR: u8 = 25;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Method(&'static Factors);
@@ -33,12 +33,13 @@ impl Method {
         self.count_tally(&self.tally_text(text))
     }
 
+    /// Hundredths, so that sums are not sums of rounded numbers.
     pub(crate) fn tally_text(&self, text: &str) -> Tally {
         approximate_text(text)
     }
 
-    pub(crate) fn count_tally(&self, tally: &Tally) -> TokenCount {
-        let count = self.0.estimate_tokens(tally);
+    pub(crate) fn count_tally(&self, hundredths: &Tally) -> TokenCount {
+        let count = self.0.estimate_tokens(&Tally(hundredths.0.map(|count| (count + 50) / 100)));
         TokenCount { error_percent: count.error_percent.map(|error| error + APPROXIMATION_ERROR), ..count }
     }
 

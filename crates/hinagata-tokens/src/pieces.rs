@@ -7,12 +7,7 @@ impl Tally {
     pub(crate) fn add_piece(&mut self, piece: &str, tokens: usize) {
         let kind = classify_piece(piece);
         self.add(kind, tokens);
-        match kind {
-            Kind::Number => self.add(Kind::Digit, piece.chars().count()),
-            Kind::Han => self.add(Kind::HanCharacter, piece.chars().count()),
-            Kind::Kana => self.add(Kind::KanaCharacter, piece.chars().count()),
-            _ => {}
-        }
+        self.add_characters(kind, piece, 1);
     }
 }
 
@@ -20,17 +15,18 @@ fn classify_piece(piece: &str) -> Kind {
     if piece.is_ascii() {
         return classify_ascii(piece.as_bytes());
     }
+    if piece.trim().is_empty() {
+        return Kind::Space;
+    }
     let strongest = piece.chars().filter_map(classify_letter).max_by_key(|kind| match kind {
         Kind::Kana => 5,
         Kind::Hangul => 4,
         Kind::Han => 3,
         Kind::Other => 2,
-        _ => 1,
+        Kind::Accented => 1,
+        _ => 0,
     });
-    strongest.unwrap_or_else(|| match piece.trim().is_empty() {
-        true => Kind::Space,
-        false => Kind::Sign,
-    })
+    strongest.unwrap_or(Kind::Sign)
 }
 
 fn classify_ascii(piece: &[u8]) -> Kind {

@@ -23,11 +23,15 @@ pub struct RunningCount {
     rest: String,
 }
 
-impl RunningCount {
-    pub(crate) fn new(counter: TokenCounter) -> Self {
-        Self { counter, tally: Tally::default(), rest: String::new() }
+impl TokenCounter {
+    /// Starts to count a text that arrives in pieces.
+    #[must_use]
+    pub fn start_count(&self) -> RunningCount {
+        RunningCount { counter: self.clone(), tally: Tally::default(), rest: String::new() }
     }
+}
 
+impl RunningCount {
     /// Adds the next piece of the text.
     pub fn push_text(&mut self, text: &str) {
         let known = self.rest.len();

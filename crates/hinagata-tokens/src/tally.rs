@@ -28,6 +28,8 @@ pub(crate) enum Kind {
     Gap,
     /// Tokens of other white space.
     Space,
+    /// Tokens of signs of full width: `。`, `「`.
+    WideSign,
     /// Tokens of Chinese characters without kana.
     Han,
     /// Characters of these pieces.
@@ -36,11 +38,17 @@ pub(crate) enum Kind {
     Kana,
     /// Characters of these pieces.
     KanaCharacter,
+    /// Those of them that are katakana.
+    Katakana,
     /// Tokens of Korean.
     Hangul,
     /// Tokens of other scripts.
     Other,
 }
+
+/// The kinds that count characters instead of tokens.
+pub(crate) const CHARACTERS: [Kind; 4] =
+    [Kind::Digit, Kind::HanCharacter, Kind::KanaCharacter, Kind::Katakana];
 
 /// How many kinds there are.
 pub(crate) const KINDS: usize = Kind::Other as usize + 1;
@@ -56,8 +64,7 @@ impl Tally {
 
     /// The tokens of o200k.
     pub(crate) fn tokens(&self) -> u64 {
-        let others = [Kind::Digit, Kind::HanCharacter, Kind::KanaCharacter].map(|kind| self.0[kind as usize]);
-        self.0.iter().sum::<u64>() - others.iter().sum::<u64>()
+        self.0.iter().sum::<u64>() - CHARACTERS.iter().map(|kind| self.0[*kind as usize]).sum::<u64>()
     }
 }
 
@@ -69,20 +76,38 @@ impl AddAssign for Tally {
     }
 }
 
-/// The script of a letter outside of ASCII; `None` for signs and for letters of ASCII.
+impl Tally {
+    /// Adds the characters of a piece of a kind whose characters count.
+    pub(crate) fn add_characters(&mut self, kind: Kind, piece: &str, each: usize) {
+        let characters = || piece.chars().count() * each;
+        match kind {
+            Kind::Number => self.add(Kind::Digit, characters()),
+            Kind::Han => self.add(Kind::HanCharacter, characters()),
+            Kind::Kana => {
+                self.add(Kind::KanaCharacter, characters());
+                self.add(Kind::Katakana, piece.chars().filter(|letter| is_katakana(*letter)).count() * each);
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_katakana(letter: char) -> bool {
+    matches!(letter, '\u{30a0}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}')
+}
+
+/// The kind of a letter or of a sign of full width; `None` for other signs and for letters of ASCII.
 pub(crate) fn classify_letter(letter: char) -> Option<Kind> {
     Some(match letter {
         '\0'..='\x7f' => return None,
         // Kana, also of half width.
         '\u{3040}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}' => Kind::Kana,
         '\u{1100}'..='\u{11ff}' | '\u{3130}'..='\u{318f}' | '\u{a960}'..='\u{d7ff}' => Kind::Hangul,
-        // Ideographs, their punctuation, and forms of full width.
-        '\u{3000}'..='\u{303f}'
-        | '\u{3400}'..='\u{9fff}'
-        | '\u{f900}'..='\u{faff}'
-        | '\u{ff00}'..='\u{ff65}'
-        | '\u{ffe0}'..='\u{ffef}'
-        | '\u{20000}'..='\u{3ffff}' => Kind::Han,
+        '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}' => Kind::Han,
+        // Punctuation of ideographs, and forms of full width.
+        '\u{3000}'..='\u{303f}' | '\u{ff00}'..='\u{ff65}' | '\u{ffe0}'..='\u{ffef}' => {
+            if letter.is_alphanumeric() { Kind::Han } else { Kind::WideSign }
+        }
         '\u{c0}'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' if letter != '×' && letter != '÷' => Kind::Accented,
         other if other.is_alphanumeric() => Kind::Other,
         _ => return None,
