@@ -6,6 +6,7 @@ use crate::{
     profile::Profile,
     shape::{Section, Shape},
 };
+use hinagata::{Result, Settings, settings::ConfiguredModel};
 use hinagata_context::{
     ContextOptions, Encoding, Frame, Resource, ResourceKind, Rules, TemplateFile, TemplateOptions, Tokens,
     leads_out,
@@ -33,6 +34,7 @@ pub(crate) fn read_context(
     let most = section.count("maxTokens", shape);
     options.tokens = Tokens {
         model: section.text("model", shape),
+        tokenizer: None,
         max: most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
         count: false,
     };
@@ -46,6 +48,22 @@ pub(crate) fn read_context(
         TemplateOptions { keep_trailing_newline: profile.is_compat(), ..TemplateOptions::default() };
     section.finish(shape);
     options
+}
+
+/// Counts the tokens of the context for the model `name`: a model of the settings, an alias, or a name at a provider.
+///
+/// # Errors
+/// Code `definition`, reason `settings`, if the settings of the model are invalid.
+pub fn choose_model(
+    options: &mut ContextOptions,
+    settings: &Settings,
+    root: &Path,
+    name: &str,
+) -> Result<()> {
+    let ConfiguredModel { model, tokenizer } = ConfiguredModel::from_settings(settings, root, name)?;
+    options.tokens.model = Some(model);
+    options.tokens.tokenizer = tokenizer;
+    Ok(())
 }
 
 fn read_rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rules {

@@ -39,6 +39,7 @@ mod shape;
 mod warnings;
 
 pub use agent::{Agent, PromptSource};
+pub use context::choose_model;
 pub use error::{context_error, left_out_reason};
 pub use invoke::{ChatMessage, GivenContext, Invocation, InvocationOutput};
 pub use profile::Profile;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     agent::{Agent, PromptSource},
-    context::{first_path_outside, read_context, template_paths},
+    context::{choose_model, first_path_outside, read_context, template_paths},
     profile::{COMPAT, Profile},
     shape::{Locate, Section, Shape, camel_case},
 };
@@ -120,6 +120,9 @@ impl Project {
         let profile = Profile::from_settings(settings, trusted);
         let mut project = Self::read_located(&config_from_settings(settings), root, profile, &locate)?;
         project.context.templates.limits = settings.limits();
+        if let Some(name) = project.context.tokens.model.clone() {
+            choose_model(&mut project.context, settings, root, &name)?;
+        }
         project.settings_diagnostics =
             settings.diagnostics().iter().filter(|found| is_about_project(found)).cloned().collect();
         if trusted {

@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
+use hinagata_tokens::TokenCounter;
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
-use crate::frame::Frame;
+use crate::{
+    error::{Error, Result},
+    frame::Frame,
+};
 
 /// The default limit of files.
 pub const MAX_FILES: usize = 64;
@@ -81,8 +85,10 @@ impl ContextOptions {
 /// How tokens are counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tokens {
-    /// The model whose tokenizer counts; without a model, tokens are estimated.
+    /// The model whose tokens are counted, as its provider names it; without a model, they are estimated.
     pub model: Option<String>,
+    /// The file with the tokenizer of the model; it is read when tokens are counted.
+    pub tokenizer: Option<PathBuf>,
     /// The limit of tokens, if any.
     pub max: Option<usize>,
     /// Whether to count tokens without a limit.
@@ -90,9 +96,19 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// Whether tokens are counted.
-    pub(crate) fn is_counting(&self) -> bool {
-        self.count || self.max.is_some()
+    /// What counts them; `None` if they are not counted.
+    pub(crate) fn counter(&self) -> Result<Option<TokenCounter>> {
+        if !self.count && self.max.is_none() {
+            return Ok(None);
+        }
+        let model = self.model.as_deref();
+        let counter = match &self.tokenizer {
+            Some(file) => {
+                TokenCounter::from_file(model.unwrap_or_default(), file).map_err(Error::Tokenizer)?
+            }
+            None => model.map_or_else(TokenCounter::without_model, TokenCounter::for_model),
+        };
+        Ok(Some(counter))
     }
 }
 

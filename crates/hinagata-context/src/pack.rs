@@ -9,6 +9,7 @@ use std::{
 };
 
 use hinagata_secrets::Secrets;
+use hinagata_tokens::{TokenCount, TokenCounter};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
     options::{ContextOptions, Resource, ResourceKind, TemplateFile},
     order::Order,
     packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats},
-    read::{Outcome, Reader, Remaining, count_tokens, size_detail},
+    read::{Outcome, Reader, Remaining, size_detail},
     render_file,
     report::{Entry, LeftOutReason, Report},
     select::{SelectedFiles, select_files},
@@ -68,6 +69,8 @@ trait Sink {
 /// The remaining budget and the report.
 struct Ledger {
     remaining: Remaining,
+    /// Counts tokens, if they are counted.
+    counter: Option<TokenCounter>,
     tokens: Option<usize>,
     report: Report,
 }
@@ -114,10 +117,12 @@ impl<'p> Packer<'p> {
     fn run(&self, sink: &mut dyn Sink) -> Result<Report> {
         let options = self.options;
         let order = Order::new(options)?;
+        let counter = options.tokens.counter()?;
         let mut ledger = Ledger {
             remaining: Remaining::new(options.max_bytes),
             tokens: options.tokens.max,
-            report: Report { total_tokens: options.tokens.is_counting().then_some(0), ..Report::default() },
+            report: Report { total_tokens: counter.as_ref().map(|_| 0), ..Report::default() },
+            counter,
         };
         if !ledger.report.check_directory(&options.base, &self.guard) {
             return Ok(ledger.report);
@@ -168,7 +173,7 @@ impl<'p> Packer<'p> {
         sink: &mut dyn Sink,
     ) -> Result<()> {
         let SelectedFiles { files, left_out, unmatched, named, notices } = selected;
-        let Ledger { remaining, tokens, report } = ledger;
+        let Ledger { remaining, counter, tokens, report } = ledger;
         let before = report.entries.len();
         report.notices.extend(notices);
         report.entries.extend(left_out.into_iter().map(|entry| part.entry(entry)));
@@ -178,7 +183,7 @@ impl<'p> Packer<'p> {
         let reader = Reader {
             base,
             secrets: self.options.rules.secrets.then(Secrets::built_in),
-            tokens: &self.options.tokens,
+            counter: counter.as_ref(),
             frame: self.options.frame,
             threads: self.threads,
         };
@@ -238,10 +243,8 @@ impl<'p> Packer<'p> {
             Err(error) => return Err(error),
         };
         let (size, left) = (text.len() as u64, ledger.remaining.get());
-        let tokens = self.options.tokens.is_counting().then(|| {
-            let framed = self.options.frame.frame_rendered(&text);
-            count_tokens(&self.options.tokens, &framed)
-        });
+        let count = |counter: &TokenCounter| counter.count_tokens(&self.options.frame.frame_rendered(&text));
+        let tokens = ledger.counter.as_ref().map(count);
         if size > left {
             let detail = size_detail(size, left);
             let left_out =
@@ -434,20 +437,24 @@ fn accept_file(
     Ok((content, entry))
 }
 
-/// Subtracts tokens from the remaining ones; fails with a message if they do not fit.
+/// Subtracts tokens from the remaining ones; fails with a message if they do not fit. An estimate takes its whole error
+/// with it, so that the text fits even if the model counts more.
 fn take_tokens(
     left: &mut Option<usize>,
     report: &mut Report,
-    counted: Option<hinagata_module::tokens::TokenCount>,
+    counted: Option<TokenCount>,
 ) -> Result<Option<usize>, String> {
     let Some(counted) = counted else { return Ok(None) };
     if let Some(left) = left {
-        *left = left
-            .checked_sub(counted.tokens)
-            .ok_or_else(|| format!("{} tokens, {left} are left", counted.tokens))?;
+        let needed = counted.upper_bound();
+        *left = left.checked_sub(needed).ok_or_else(|| match counted.is_estimated() {
+            true => format!("about {} tokens, up to {needed}, {left} are left", counted.tokens),
+            false => format!("{needed} tokens, {left} are left"),
+        })?;
     }
     *report.total_tokens.get_or_insert(0) += counted.tokens;
-    report.tokens_estimated = Some(counted.estimated || report.tokens_estimated.unwrap_or_default());
+    report.tokens_estimated = Some(counted.is_estimated() || report.tokens_estimated.unwrap_or_default());
+    report.tokens_error_percent = report.tokens_error_percent.max(counted.error_percent);
     Ok(Some(counted.tokens))
 }
 

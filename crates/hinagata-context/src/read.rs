@@ -17,10 +17,9 @@ use std::{
 };
 
 use hinagata_secrets::Secrets;
+use hinagata_tokens::{TokenCount, TokenCounter};
 
-use crate::{
-    error::system_cause, frame::Frame, options::Tokens, report::LeftOutReason, text, walk::FoundFile,
-};
+use crate::{error::system_cause, frame::Frame, report::LeftOutReason, text, walk::FoundFile};
 
 /// Most files that are read ahead.
 const AHEAD: usize = 256;
@@ -42,7 +41,8 @@ const FEW: usize = 4;
 pub(crate) struct Reader<'r> {
     pub(crate) base: &'r Path,
     pub(crate) secrets: Option<&'static Secrets>,
-    pub(crate) tokens: &'r Tokens,
+    /// Counts tokens, if they are counted.
+    pub(crate) counter: Option<&'r TokenCounter>,
     pub(crate) frame: Frame,
     pub(crate) threads: usize,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Reader<'r> {
 #[derive(Debug)]
 pub(crate) enum Outcome {
     /// Its text, its size on disk, its number of tokens, and whether invalid UTF-8 was replaced.
-    Text { content: String, size: u64, tokens: Option<hinagata_module::tokens::TokenCount>, lossy: bool },
+    Text { content: String, size: u64, tokens: Option<TokenCount>, lossy: bool },
     /// It is left out.
     LeftOut { reason: LeftOutReason, detail: Option<String>, bytes: Option<u64> },
 }
@@ -177,26 +177,15 @@ impl Reader<'_> {
             return Outcome::left_out(LeftOutReason::Secret, rule.to_owned(), size);
         }
         let (content, lossy) = text::decode_lossy(bytes);
-        let tokens = self.tokens.is_counting().then(|| self.count_file_tokens(&file.path, &content));
+        let tokens = self.counter.map(|counter| self.count_file_tokens(counter, &file.path, &content));
         Outcome::Text { content, size, tokens, lossy }
     }
 
     /// The tokens of a file with its enclosing lines.
-    fn count_file_tokens(&self, path: &str, content: &str) -> hinagata_module::tokens::TokenCount {
+    fn count_file_tokens(&self, counter: &TokenCounter, path: &str, content: &str) -> TokenCount {
         let around = self.frame.enclose_file(path, content);
         let inner = self.frame.escape_content(content);
-        count_tokens(
-            self.tokens,
-            &format!("{}{inner}{}{}", around.open, around.close, self.frame.separator()),
-        )
-    }
-}
-
-/// The tokens of `text`.
-pub(crate) fn count_tokens(tokens: &Tokens, text: &str) -> hinagata_module::tokens::TokenCount {
-    match &tokens.model {
-        Some(model) => hinagata_module::tokens::count_tokens(text, model),
-        None => hinagata_module::tokens::estimate_tokens(text),
+        counter.count_tokens(&format!("{}{inner}{}{}", around.open, around.close, self.frame.separator()))
     }
 }
 

@@ -140,6 +140,9 @@ pub struct Report {
     /// Whether the tokens are only estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_estimated: Option<bool>,
+    /// How far an estimate may be off, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_error_percent: Option<u8>,
 }
 
 impl Report {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use hinagata::settings::group_digits;
-use hinagata_agent::{Project, context_error};
+use hinagata_agent::{Project, choose_model, context_error};
 use hinagata_context::{ContextOptions, Entry, Error, Frame, LeftOutReason, PackedContext, Packer, Report};
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ struct PackArguments {
     #[arg(long, value_name = "COUNT")]
     max_tokens: Option<usize>,
 
-    /// The model whose tokens are counted; others than those of OpenAI are estimated
+    /// The model whose tokens are counted; estimated without its tokenizer
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 
@@ -106,7 +106,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         &workspace.host.root.path,
         workspace.host.trust.is_trusted(),
     )?;
-    let options = arguments.options(project.context.clone());
+    let mut options = arguments.options(project.context.clone());
+    if let Some(model) = &arguments.model {
+        choose_model(&mut options, &workspace.host.settings, &workspace.host.root.path, model)?;
+    }
     stack::run_with_stack(&options.templates.limits.clone(), || {
         arguments.pack(&options, &Reporter { project: &project, workspace: &workspace }, globals)
     })
@@ -143,7 +146,6 @@ impl PackArguments {
         options.max_bytes = self.max_bytes.unwrap_or(options.max_bytes);
         options.max_files = self.max_files.unwrap_or(options.max_files);
         options.tokens.max = self.max_tokens.or(options.tokens.max);
-        options.tokens.model = self.model.clone().or(options.tokens.model);
         options.rules.ignore_files &= !self.include_ignored;
         options.rules.secrets &= !self.include_secrets;
         options.rules.builtin &= !self.include_generated;
@@ -233,8 +235,11 @@ fn summary(report: &Report, advice: &str) -> String {
     let files = report.entries.iter().filter(|entry| entry.is_packed()).count();
     let mut text = format!("packed {}, {} bytes", pluralize(files, "file"), group_digits(report.total_bytes));
     if let Some(tokens) = report.total_tokens {
-        let about = if report.tokens_estimated == Some(true) { "about " } else { "" };
-        let _ = write!(text, ", {about}{} tokens", group_digits(tokens as u64));
+        let tokens = group_digits(tokens as u64);
+        let _ = match report.tokens_error_percent {
+            Some(error) => write!(text, ", about {tokens} tokens (±{error} %)"),
+            None => write!(text, ", {tokens} tokens"),
+        };
     }
     let left: Vec<String> = LeftOutReason::ALL
         .iter()

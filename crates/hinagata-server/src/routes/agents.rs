@@ -6,7 +6,7 @@ use std::{
 };
 
 use hinagata::{Code, Error, Reason, Result, Warning};
-use hinagata_agent::{ChatMessage, GivenContext, Invocation, Project, context_error};
+use hinagata_agent::{ChatMessage, GivenContext, Invocation, Project, choose_model, context_error};
 use hinagata_context::{ContextOptions, Frame, Packer};
 use serde_json::Value;
 
@@ -62,7 +62,11 @@ pub(super) async fn pack_context(mut call: Call) -> Answer {
         let project = open_project(app)?;
         let mut warnings = project.settings_warnings();
         warnings.extend(request.budget_warnings(&project.context));
-        let options = request.apply_to(project.context.clone());
+        let mut context = project.context.clone();
+        if let Some(model) = &request.model {
+            choose_model(&mut context, &app.workspace.settings, &app.engine.root(), model)?;
+        }
+        let options = request.apply_to(context);
         let packed = Packer::new(&options).pack().map_err(context_error)?;
         warnings.extend(project.warnings(&packed.report));
         Ok((packed, warnings))
@@ -136,7 +140,6 @@ impl PackRequest {
             (Some(request), Some(most)) => Some(request.min(most)),
             (request, most) => request.or(most),
         };
-        options.tokens.model = self.model.or(options.tokens.model);
         options.tokens.count = true;
         options
     }

@@ -19,6 +19,7 @@ pub(crate) mod formats;
 mod guard;
 mod kind;
 mod layers;
+mod models;
 mod origin;
 mod registry;
 mod typed;
@@ -33,6 +34,7 @@ pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
 pub use formats::{Merging, place_in_config, read_config, snake_case};
 pub use kind::Kind;
 pub use layers::unknown_setting;
+pub use models::{ConfiguredModel, ModelNames};
 pub use origin::Origin;
 pub use registry::{Power, SETTINGS, Setting, setting};
 
