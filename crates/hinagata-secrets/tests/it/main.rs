@@ -1,0 +1,5 @@
+//! Secrets as users of the library see them.
+
+mod corpus;
+mod generate;
+mod redact;
