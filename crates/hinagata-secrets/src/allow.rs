@@ -25,11 +25,16 @@ pub fn hash_value(value: &[u8]) -> String {
     text
 }
 
+/// The shortest start of a hash that an exception takes.
+pub(crate) fn shorten_hash(hash: &str) -> &str {
+    &hash[..hash.len().min(HASH.len() + FEWEST_DIGITS)]
+}
+
 /// An exception.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Allowance(Allowed);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Allowed {
     /// Values whose hash starts like this.
     Hash(String),
@@ -64,7 +69,8 @@ impl Allowance {
     }
 
     /// The rule that it names.
-    pub(crate) fn rule(&self) -> Option<&str> {
+    #[must_use]
+    pub fn rule(&self) -> Option<&str> {
         match &self.0 {
             Allowed::Rule { rule, .. } => Some(rule),
             Allowed::Hash(_) => None,

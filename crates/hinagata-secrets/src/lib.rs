@@ -5,26 +5,26 @@
 //! | [`Secrets`] | the rules: built-in ones, [`OwnRule`]s, and exceptions ([`Allowance`]) |
 //! | [`Secrets::find_secrets`] | the places of all secrets of a text |
 //! | [`Marks`] | replaces them by marks, the same mark for the same value |
-//! | [`SecretPolicy`] | rules and what is done with what they find, for all places that put files into texts |
+//! | [`SecretPolicy`] | rules and what is done with what they find |
+//! | [`Redactor`] | applies a policy to the texts of one output, for all places that put files into texts |
 //!
 //! The built-in rules are in `secrets.toml`, placeholders in `placeholders.toml`. One pass over a text searches for the
 //! keywords of all rules; only rules whose keyword was found are tried, so a text without keywords is searched at about
 //! two bytes per nanosecond.
 //!
 //! ```
-//! use hinagata_secrets::{CheckedText, Marks, SecretPolicy, Secrets};
+//! use hinagata_secrets::{Redactor, SecretPolicy, Secrets};
 //!
 //! let rules = Secrets::built_in();
 //! assert_eq!(rules.in_name("conf/.env"), Some("environment-file"));
 //! assert_eq!(rules.in_name("conf/.env.example"), None);
 //!
-//! let (policy, mut marks) = (SecretPolicy::default(), Marks::default());
+//! let redactor = Redactor::new(SecretPolicy::default());
 //! let text = "host: db\nurl: postgres://app:kX93-vbQ2@db/app\n".to_owned();
-//! let CheckedText::Taken { text, redacted } = policy.check_text("app.yaml", text, &mut marks) else {
-//!     panic!("the default is to redact")
-//! };
+//! let text = redactor.redact_text("app.yaml", text)?;
 //! assert_eq!(text, "host: db\nurl: postgres://app:«redacted:url-password»@db/app\n");
-//! assert_eq!((redacted[0].rule.as_str(), redacted[0].line), ("url-password", 2));
+//! assert_eq!(redactor.take_redacted()[0].summary(), "url-password in line 2");
+//! # Ok::<(), hinagata_secrets::OmittedText>(())
 //! ```
 
 mod allow;
@@ -39,6 +39,7 @@ mod names;
 mod own;
 mod placeholder;
 mod policy;
+mod redactor;
 mod rules;
 mod shape;
 mod syntax;
@@ -49,5 +50,6 @@ pub use allow::{Allowance, hash_value};
 pub use find::{FoundSecret, FoundSecrets};
 pub use marks::{Marks, RedactedSecret, RedactedText};
 pub use own::{OwnRule, RuleProblem};
-pub use policy::{CheckedText, SecretAction, SecretPolicy};
+pub use policy::{SecretAction, SecretPolicy};
+pub use redactor::{OmittedText, RedactedFile, Redactor};
 pub use rules::Secrets;

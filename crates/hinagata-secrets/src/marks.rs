@@ -13,7 +13,7 @@ use std::{
 use aho_corasick::{AhoCorasick, MatchKind};
 
 use crate::{
-    allow::hash_value,
+    allow::{hash_value, shorten_hash},
     encoded::{encoded_forms, is_base64},
     find::FoundSecrets,
     shape::Shape,
@@ -90,6 +90,14 @@ pub struct RedactedSecret {
     pub mark: String,
     /// The hash by which an exception can allow the value.
     pub hash: String,
+}
+
+impl RedactedSecret {
+    /// The shortest hash by which an exception can allow the value.
+    #[must_use]
+    pub fn short_hash(&self) -> &str {
+        shorten_hash(&self.hash)
+    }
 }
 
 impl Marks {

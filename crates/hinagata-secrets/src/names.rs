@@ -64,7 +64,7 @@ impl NameRule {
 }
 
 /// Patterns of paths; one without a slash is a pattern of names. Wildcards do not match `/`.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct PathSet {
     names: GlobSet,
     paths: GlobSet,

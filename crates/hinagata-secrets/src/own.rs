@@ -4,17 +4,16 @@ use std::fmt;
 
 use regex::bytes::{Regex, RegexBuilder};
 
+use crate::rules::Secrets;
+
 /// The longest pattern, in bytes.
 const LONGEST_PATTERN: usize = 4 << 10;
 
 /// The longest name or keyword, in bytes.
-const LONGEST_WORD: usize = 64;
+const LONGEST_WORD: usize = 40;
 
 /// Most keywords of a rule.
-const MOST_KEYWORDS: usize = 32;
-
-/// Most rules.
-pub(crate) const MOST_RULES: usize = 200;
+const MOST_KEYWORDS: usize = 8;
 
 /// The largest compiled pattern, in bytes.
 const LARGEST_PROGRAM: usize = 256 << 10;
@@ -61,12 +60,24 @@ impl fmt::Display for RuleProblem {
 impl std::error::Error for RuleProblem {}
 
 impl OwnRule {
+    /// Checks the rule.
+    ///
+    /// # Errors
+    /// The first problem.
+    pub fn check_rule(&self) -> Result<(), RuleProblem> {
+        self.compile().map(drop)
+    }
+
     /// Checks the rule and compiles its pattern.
     pub(crate) fn compile(&self) -> Result<Regex, RuleProblem> {
         if !is_rule_name(&self.name) {
-            let message =
-                "must be at most 64 lower-case letters, digits and dashes, and must not end with a number";
+            let message = format!(
+                "must be at most {LONGEST_WORD} lower-case letters, digits and dashes, without a number at the end"
+            );
             return Err(RuleProblem::new("name", message));
+        }
+        if Secrets::built_in().rule_names().any(|name| name == self.name) {
+            return Err(RuleProblem::new("name", "is the name of a built-in rule"));
         }
         let is_keyword = |word: &String| !word.is_empty() && word.len() <= LONGEST_WORD;
         if self.keywords.len() > MOST_KEYWORDS || !self.keywords.iter().all(is_keyword) {
@@ -128,7 +139,7 @@ mod tests {
         for (name, pattern, problem) in [
             ("Acme", "x", "`name` must be"),
             ("", "x", "`name` must be"),
-            ("acme-2", "x", "must not end with a number"),
+            ("acme-2", "x", "without a number at the end"),
             ("acme»", "x", "`name` must be"),
             ("acme", "", "`pattern` must not be empty"),
             ("acme", "a(b", "`pattern` is not a regular expression: unclosed group"),

@@ -1,10 +1,11 @@
 //! What is done with secrets, for all places that put files into texts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::{
+    allow::Allowance,
     find::FoundSecrets,
-    marks::{Marks, RedactedSecret},
+    own::{OwnRule, RuleProblem},
     rules::Secrets,
 };
 
@@ -16,43 +17,43 @@ pub enum SecretAction {
     Redact,
     /// The text is left out.
     Omit,
-    /// Nothing: the text is taken as it is.
+    /// Nothing: the text is taken as it is, and files that are secret by their names too.
     Include,
 }
 
-/// The rules for secrets, and what is done with those that they find.
+/// The rules for secrets, and what is done with those that they find. The default are the built-in rules.
 #[derive(Clone, Debug, Default)]
 pub struct SecretPolicy {
-    /// The rules; `None` are the built-in ones.
-    rules: Option<Arc<Secrets>>,
-    /// What is done with a text that contains secrets.
-    pub action: SecretAction,
+    rules: Arc<PolicyRules>,
+    action: SecretAction,
 }
 
-/// A text after the rules were applied to it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CheckedText {
-    /// It may be used.
-    Taken {
-        /// The text, with marks in place of secrets.
-        text: String,
-        /// What was replaced.
-        redacted: Vec<RedactedSecret>,
-    },
-    /// It must not be used.
-    Omitted {
-        /// The rule that found the first secret.
-        rule: String,
-        /// Its line, counted from 1.
-        line: usize,
-    },
+/// Rules that are compiled when a text is searched for the first time: most calls search none.
+#[derive(Debug, Default)]
+struct PolicyRules {
+    compiled: OnceLock<Secrets>,
+    allowed: Vec<Allowance>,
+    comments: bool,
 }
 
 impl SecretPolicy {
-    /// A policy with these rules.
-    #[must_use]
-    pub fn new(rules: Secrets, action: SecretAction) -> Self {
-        Self { rules: Some(Arc::new(rules)), action }
+    /// A policy with the built-in rules and `rules`, without what is `allowed`; `comments` says whether
+    /// `hina:allow-secret` in a line counts.
+    ///
+    /// # Errors
+    /// The number of the first invalid rule, counted from 0, and its problem.
+    pub fn new(
+        rules: &[OwnRule],
+        allowed: Vec<Allowance>,
+        comments: bool,
+    ) -> Result<Self, (usize, RuleProblem)> {
+        let compiled = OnceLock::new();
+        if !rules.is_empty() {
+            let rules = Secrets::with_rules(rules)?.with_allowances(allowed.clone(), comments);
+            compiled.get_or_init(|| rules);
+        }
+        let rules = PolicyRules { compiled, allowed, comments };
+        Ok(Self { rules: Arc::new(rules), action: SecretAction::default() })
     }
 
     /// The same rules with another action.
@@ -61,10 +62,29 @@ impl SecretPolicy {
         Self { action, ..self }
     }
 
+    /// What is done with a text that contains secrets.
+    #[must_use]
+    pub const fn action(&self) -> SecretAction {
+        self.action
+    }
+
     /// The rules.
     #[must_use]
     pub fn rules(&self) -> &Secrets {
-        self.rules.as_deref().unwrap_or_else(|| Secrets::built_in())
+        let PolicyRules { compiled, allowed, comments } = &*self.rules;
+        if allowed.is_empty() && !comments && compiled.get().is_none() {
+            return Secrets::built_in();
+        }
+        compiled.get_or_init(|| {
+            let rules = Secrets::with_rules(&[]).expect("there is no rule that could be invalid");
+            rules.with_allowances(allowed.clone(), *comments)
+        })
+    }
+
+    /// Whether exceptions are listed.
+    #[must_use]
+    pub fn has_exceptions(&self) -> bool {
+        !self.rules.allowed.is_empty()
     }
 
     /// The rule by which the file at `path` must not be read; `/` separates the parts of the path.
@@ -79,23 +99,6 @@ impl SecretPolicy {
         match self.action {
             SecretAction::Include => FoundSecrets::default(),
             _ => self.rules().find_secrets(path, text),
-        }
-    }
-
-    /// Applies the rules to the text of the file at `path`, which is empty for a text without a file. `marks` belong to
-    /// the output that the text becomes a part of.
-    #[must_use]
-    pub fn check_text(&self, path: &str, text: String, marks: &mut Marks) -> CheckedText {
-        if self.action == SecretAction::Include {
-            return CheckedText::Taken { text, redacted: Vec::new() };
-        }
-        let found = self.find_secrets(path, text.as_bytes());
-        match found.first().filter(|_| self.action == SecretAction::Omit) {
-            Some(first) => CheckedText::Omitted { rule: first.rule.to_owned(), line: first.line },
-            None => match marks.redact_text(&text, &found) {
-                Some(redacted) => CheckedText::Taken { text: redacted.text, redacted: redacted.secrets },
-                None => CheckedText::Taken { text, redacted: Vec::new() },
-            },
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     allow::{Allowance, Allowances},
     keywords::Keywords,
     names::{NameEntry, NameRules},
-    own::{MOST_RULES, OwnRule, RuleProblem},
+    own::{OwnRule, RuleProblem},
     value::NameKind,
 };
 
@@ -180,19 +180,7 @@ impl Secrets {
         let built_in = Self::built_in();
         let mut contents = built_in.contents.clone();
         for (place, rule) in rules.iter().enumerate() {
-            let problem = |problem: RuleProblem| (place, problem);
-            if place == MOST_RULES {
-                return Err(problem(RuleProblem::new(
-                    "",
-                    format!("is one rule too many: {MOST_RULES} are allowed"),
-                )));
-            }
-            let pattern = rule.compile().map_err(problem)?;
-            let is_taken = |name: &str| name == rule.name;
-            if contents.iter().any(|known| is_taken(&known.name)) || built_in.names.rule_names().any(is_taken)
-            {
-                return Err(problem(RuleProblem::new("name", "is the name of another rule")));
-            }
+            let pattern = rule.compile().map_err(|problem| (place, problem))?;
             contents.push(Arc::new(ContentRule {
                 name: rule.name.as_str().into(),
                 keywords: rule.keywords.clone(),
@@ -210,23 +198,10 @@ impl Secrets {
     }
 
     /// Exempts `allowed`; `comments` says whether `hina:allow-secret` in a line counts.
-    ///
-    /// # Errors
-    /// The number of the first exception for an unknown rule, counted from 0, and its problem.
-    pub fn with_allowances(
-        mut self,
-        allowed: Vec<Allowance>,
-        comments: bool,
-    ) -> Result<Self, (usize, RuleProblem)> {
-        let unknown = |allowance: &Allowance| {
-            allowance.rule().is_some_and(|rule| !self.rule_names().any(|known| known == rule))
-        };
-        if let Some(place) = allowed.iter().position(unknown) {
-            let rule = allowed[place].rule().unwrap_or_default();
-            return Err((place, RuleProblem::new("rule", format!("is the unknown rule `{rule}`"))));
-        }
+    #[must_use]
+    pub fn with_allowances(mut self, allowed: Vec<Allowance>, comments: bool) -> Self {
         self.allowances = Allowances { list: allowed, comments };
-        Ok(self)
+        self
     }
 
     /// The names of all rules.

@@ -1,7 +1,7 @@
 //! Marks, exceptions and rules of one's own.
 
 use hinagata_secrets::{
-    Allowance, CheckedText, Marks, OwnRule, SecretAction, SecretPolicy, Secrets, hash_value,
+    Allowance, Marks, OwnRule, Redactor, SecretAction, SecretPolicy, Secrets, hash_value,
 };
 
 const ONE: &str = "ghp_iOx9gy1CJdObOIRpFqaDZeV7G5IfQHeVVEqZ";
@@ -17,11 +17,13 @@ fn own_rule(name: &str, pattern: &str, keywords: &[&str]) -> OwnRule {
     OwnRule { name: name.to_owned(), pattern: pattern.to_owned(), keywords }
 }
 
+fn policy(rules: &[OwnRule], allowed: Vec<Allowance>, comments: bool) -> SecretPolicy {
+    SecretPolicy::new(rules, allowed, comments).expect("are valid")
+}
+
 fn taken(policy: &SecretPolicy, path: &str, text: &str) -> String {
-    match policy.check_text(path, text.to_owned(), &mut Marks::default()) {
-        CheckedText::Taken { text, .. } => text,
-        CheckedText::Omitted { rule, line } => format!("omitted: {rule} {line}"),
-    }
+    let redacted = Redactor::new(policy.clone()).redact_text(path, text.to_owned());
+    redacted.unwrap_or_else(|omitted| format!("omitted: {omitted}"))
 }
 
 #[test]
@@ -116,7 +118,7 @@ fn characters_stay_whole() {
 fn rules_of_ones_own_find_their_group() {
     let rules =
         [own_rule("acme-token", "acme:(?<value>[a-z]{4,})", &["ACME"]), own_rule("ticket", "T-[0-9]+", &[])];
-    let policy = SecretPolicy::new(Secrets::with_rules(&rules).expect("are valid"), SecretAction::Redact);
+    let policy = policy(&rules, Vec::new(), false);
     assert_eq!(
         taken(&policy, "a.txt", "acme:wxyz T-42 T-43 T-42"),
         "acme:«redacted:acme-token» «redacted:ticket» «redacted:ticket-2» «redacted:ticket»"
@@ -125,16 +127,14 @@ fn rules_of_ones_own_find_their_group() {
 }
 
 #[test]
-fn a_rule_cannot_take_the_name_of_another_one() {
+fn a_rule_cannot_take_the_name_of_a_built_in_one() {
     for name in ["github-token", "environment-file"] {
-        let (place, problem) =
-            Secrets::with_rules(&[own_rule("x", "y", &[]), own_rule(name, "y", &[])]).expect_err("is taken");
+        let rules = [own_rule("x", "y", &[]), own_rule(name, "y", &[])];
+        let (place, problem) = SecretPolicy::new(&rules, Vec::new(), false).expect_err("is taken");
         assert_eq!((place, problem.field.as_str()), (1, "name"));
     }
     let twice = [own_rule("acme", "x", &[]), own_rule("acme", "y", &[])];
-    assert!(Secrets::with_rules(&twice).is_err());
-    let many: Vec<OwnRule> = (0..201).map(|number| own_rule(&format!("r{number}x"), "y", &[])).collect();
-    assert_eq!(Secrets::with_rules(&many).expect_err("are too many").0, 200);
+    assert_eq!(taken(&policy(&twice, Vec::new(), false), "", "x y"), "«redacted:acme» «redacted:acme-2»");
 }
 
 #[test]
@@ -147,40 +147,32 @@ fn a_pattern_that_would_take_exponential_time_elsewhere_is_fast() {
 #[test]
 fn values_rules_and_comments_are_allowed() {
     let text = format!("one {ONE}\ntwo {OTHER}\n");
-    let allowed = |allowances: Vec<Allowance>, comments: bool, path: &str, text: &str| {
-        let rules = Secrets::with_rules(&[]).expect("are valid").with_allowances(allowances, comments);
-        taken(&SecretPolicy::new(rules.expect("are known"), SecretAction::Redact), path, text)
-    };
     let hash = || Allowance::from_hash(&hash_value(ONE.as_bytes())).expect("a hash");
     let start = || Allowance::from_hash(&hash_value(ONE.as_bytes())[..23]).expect("a hash");
     let expected = format!("one {ONE}\ntwo «redacted:github-token»\n");
-    assert_eq!(allowed(vec![hash()], false, "a.txt", &text), expected);
-    assert_eq!(allowed(vec![start()], false, "a.txt", &text), expected);
-    let in_tests = || Allowance::for_rule("github-token", "tests/**").expect("a pattern");
-    assert_eq!(allowed(vec![in_tests()], false, "tests/x/a.txt", &text), text);
-    assert!(!allowed(vec![in_tests()], false, "src/a.txt", &text).contains("ghp_"));
+    assert_eq!(taken(&policy(&[], vec![hash()], false), "a.txt", &text), expected);
+    assert_eq!(taken(&policy(&[], vec![start()], false), "a.txt", &text), expected);
+    let in_tests =
+        policy(&[], vec![Allowance::for_rule("github-token", "tests/**").expect("a pattern")], false);
+    assert_eq!(taken(&in_tests, "tests/x/a.txt", &text), text);
+    assert!(!taken(&in_tests, "src/a.txt", &text).contains("ghp_"));
     let commented = format!("{ONE} # hina:allow-secret\n{OTHER}\n");
     let expected = format!("{ONE} # hina:allow-secret\n«redacted:github-token»\n");
-    assert_eq!(allowed(Vec::new(), true, "a.txt", &commented), expected);
-    assert!(!allowed(Vec::new(), false, "a.txt", &commented).contains("ghp_"));
+    assert_eq!(taken(&policy(&[], Vec::new(), true), "a.txt", &commented), expected);
+    assert!(!taken(&policy(&[], Vec::new(), false), "a.txt", &commented).contains("ghp_"));
     let file = Allowance::for_rule("environment-file", "fixtures/.env").expect("a pattern");
-    let rules =
-        Secrets::with_rules(&[]).expect("are valid").with_allowances(vec![file], false).expect("is known");
-    assert_eq!((rules.in_name("fixtures/.env"), rules.in_name(".env")), (None, Some("environment-file")));
+    let by_name = policy(&[], vec![file], false);
+    assert_eq!(by_name.refuses_name("fixtures/.env"), None);
+    assert_eq!(by_name.refuses_name(".env"), Some("environment-file"));
 }
 
 #[test]
 fn an_allowed_place_keeps_a_value_that_is_redacted_elsewhere() {
-    let rules = Secrets::with_rules(&[]).expect("are valid");
     let allowance = Allowance::for_rule("github-token", "tests/**").expect("a pattern");
-    let policy = SecretPolicy::new(
-        rules.with_allowances(vec![allowance], false).expect("is known"),
-        SecretAction::Redact,
-    );
-    let mut marks = Marks::default();
+    let redactor = Redactor::new(policy(&[], vec![allowance], false));
     for (path, kept) in [("src/a.txt", false), ("tests/a.txt", true)] {
-        let checked = policy.check_text(path, ONE.to_owned(), &mut marks);
-        assert!(matches!(checked, CheckedText::Taken { text, .. } if (text == ONE) == kept), "{path}");
+        let redacted = redactor.redact_text(path, ONE.to_owned()).expect("is taken");
+        assert_eq!(redacted == ONE, kept, "{path}");
     }
 }
 
@@ -192,10 +184,6 @@ fn bad_exceptions_are_errors() {
         assert!(Allowance::from_hash(hash).is_err(), "{hash}");
     }
     assert!(Allowance::for_rule("github-token", "a[").is_err());
-    let unknown = Allowance::for_rule("github-tokn", "**").expect("a pattern");
-    let rules = Secrets::with_rules(&[]).expect("are valid");
-    let (place, problem) = rules.with_allowances(vec![unknown], false).expect_err("is unknown");
-    assert_eq!((place, problem.to_string().as_str()), (0, "`rule` is the unknown rule `github-tokn`"));
 }
 
 #[test]
@@ -204,11 +192,38 @@ fn a_text_is_redacted_omitted_or_included() {
     let policy = SecretPolicy::default();
     assert_eq!(taken(&policy, "a.txt", &text), "a\n«redacted:github-token»\n");
     let omit = policy.clone().with_action(SecretAction::Omit);
-    assert_eq!(taken(&omit, "a.txt", &text), "omitted: github-token 2");
+    assert_eq!(taken(&omit, "a.txt", &text), "omitted: github-token in line 2");
     let include = policy.clone().with_action(SecretAction::Include);
     assert_eq!(taken(&include, "a.txt", &text), text);
     let names = [&policy, &omit, &include].map(|policy| policy.refuses_name("a/.env").is_some());
     assert_eq!(names, [true, true, false]);
+}
+
+#[test]
+fn what_is_redacted_in_one_output_is_recorded_once() {
+    let redactor = Redactor::new(SecretPolicy::default());
+    let same = redactor.clone();
+    for (path, text) in [("a.txt", ONE), ("b.txt", "nothing"), ("c.txt", OTHER), ("a.txt", ONE)] {
+        same.redact_text(path, text.to_owned()).expect("is taken");
+    }
+    let files = redactor.take_redacted();
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["a.txt", "c.txt"]);
+    assert_eq!(files[1].summary(), "github-token in line 1");
+    assert_eq!(files[1].secrets[0].mark, "«redacted:github-token-2»");
+    let hash = files[0].short_hashes()[0];
+    assert!(hash.len() == 23 && hash_value(ONE.as_bytes()).starts_with(hash), "{hash}");
+    assert!(redactor.take_redacted().is_empty());
+}
+
+#[test]
+fn bytes_that_are_not_text_are_refused_if_they_have_a_secret() {
+    let redactor = Redactor::new(SecretPolicy::default());
+    let binary = |text: &str| [b"\xff\xfe\n", text.as_bytes()].concat();
+    let omitted = redactor.redact_bytes("a.bin", binary(ONE)).expect_err("cannot be redacted");
+    assert_eq!(omitted.to_string(), "github-token in line 2");
+    assert_eq!(redactor.redact_bytes("a.bin", binary("x")).expect("is taken"), binary("x"));
+    assert_eq!(redactor.redact_bytes("a.txt", b"x".to_vec()).expect("is taken"), b"x");
 }
 
 #[test]
@@ -221,7 +236,7 @@ fn marks_show_no_value() {
 #[test]
 fn texts_and_rules_of_strangers_take_bounded_time() {
     let greedy = [own_rule("all", "a+", &[]), own_rule("words", "[a-z0-9]{8}", &[])];
-    let policy = SecretPolicy::new(Secrets::with_rules(&greedy).expect("are valid"), SecretAction::Redact);
+    let policy = policy(&greedy, Vec::new(), false);
     let words: String = (0..50_000).map(|number| format!("{number:08x} ")).collect();
     for text in [
         "a".repeat(400_000),
