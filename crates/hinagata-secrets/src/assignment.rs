@@ -297,8 +297,13 @@ impl<'t> Name<'t> {
         self.byte_before().is_some_and(|byte| b";?&".contains(&byte))
     }
 
+    /// What ends a value without quotes, beside blanks and quotes.
     fn bare_ends(&self) -> &'static [u8] {
-        if self.is_in_address() { b";&)#" } else { b"" }
+        match self.byte_before() {
+            Some(b';') => b";",
+            Some(b'?' | b'&') => b"&#)",
+            _ => b"",
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use regex::bytes::Regex;
 use crate::{
     assignment::find_assigned,
     kubernetes::find_secret_values,
-    placeholder::is_example,
+    placeholder::{MARK_START, is_example},
     rules::{Finder, PatternRule, Secrets},
     syntax::Syntax,
     url::find_url_secrets,
@@ -199,7 +199,7 @@ fn matches_of<'p>(pattern: &'p Regex, text: &'p [u8]) -> Box<dyn Iterator<Item =
 
 /// Whether a part was redacted before.
 fn is_marked(value: &[u8]) -> bool {
-    let mark = crate::marks::MARK_START.as_bytes();
+    let mark = MARK_START.as_bytes();
     value.windows(mark.len()).any(|window| window == mark)
 }
 

@@ -16,11 +16,9 @@ use crate::{
     allow::{hash_value, shorten_hash},
     encoded::{encoded_forms, is_base64},
     find::FoundSecrets,
+    placeholder::MARK_START,
     shape::Shape,
 };
-
-/// The start of every mark.
-pub(crate) const MARK_START: &str = "«redacted:";
 
 /// How many bytes of a value are looked for; the others are compared.
 const NEEDLE: usize = 48;

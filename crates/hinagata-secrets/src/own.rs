@@ -4,8 +4,6 @@ use std::fmt;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use crate::rules::Secrets;
-
 /// The longest pattern, in bytes.
 const LONGEST_PATTERN: usize = 4 << 10;
 
@@ -60,14 +58,6 @@ impl fmt::Display for RuleProblem {
 impl std::error::Error for RuleProblem {}
 
 impl OwnRule {
-    /// Checks the rule.
-    ///
-    /// # Errors
-    /// The first problem.
-    pub fn check_rule(&self) -> Result<(), RuleProblem> {
-        self.compile().map(drop)
-    }
-
     /// Checks the rule and compiles its pattern.
     pub(crate) fn compile(&self) -> Result<Regex, RuleProblem> {
         if !is_rule_name(&self.name) {
@@ -75,9 +65,6 @@ impl OwnRule {
                 "must be at most {LONGEST_WORD} lower-case letters, digits and dashes, without a number at the end"
             );
             return Err(RuleProblem::new("name", message));
-        }
-        if Secrets::built_in().rule_names().any(|name| name == self.name) {
-            return Err(RuleProblem::new("name", "is the name of a built-in rule"));
         }
         let is_keyword = |word: &String| !word.is_empty() && word.len() <= LONGEST_WORD;
         if self.keywords.len() > MOST_KEYWORDS || !self.keywords.iter().all(is_keyword) {

@@ -13,6 +13,9 @@ static PLACEHOLDERS: LazyLock<Placeholders> = LazyLock::new(|| {
     Placeholders::new(&lists)
 });
 
+/// The start of every mark that replaces a secret.
+pub(crate) const MARK_START: &str = "«redacted:";
+
 /// Most characters of a placeholder that belong to no word.
 const OTHER_CHARACTERS: usize = 3;
 
@@ -81,7 +84,8 @@ fn is_documented(value: &[u8]) -> bool {
 
 /// Whether a template, a shell or a program replaces the value, or a part of it.
 pub(crate) fn is_expression(value: &[u8]) -> bool {
-    const MARKS: [&[u8]; 9] = [b"${", b"$(", b"{{", b"<%", b"#{", b"%(", b"{%", b"$[[", "«".as_bytes()];
+    const MARKS: [&[u8]; 9] =
+        [b"${", b"$(", b"{{", b"<%", b"#{", b"%(", b"{%", b"$[[", MARK_START.as_bytes()];
     let has = |mark: &&[u8]| value.windows(mark.len()).any(|window| window == *mark);
     MARKS.iter().any(has) || is_enclosed(value) || is_variable(value) || is_format(value)
 }

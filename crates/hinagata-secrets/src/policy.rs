@@ -32,8 +32,26 @@ pub struct SecretPolicy {
 #[derive(Debug, Default)]
 struct PolicyRules {
     compiled: OnceLock<Secrets>,
+    own: Vec<OwnRule>,
     allowed: Vec<Allowance>,
     comments: bool,
+}
+
+impl PolicyRules {
+    fn new(own: Vec<OwnRule>, allowed: Vec<Allowance>, comments: bool) -> Self {
+        Self { compiled: OnceLock::new(), own, allowed, comments }
+    }
+
+    fn compile(&self) -> &Secrets {
+        let Self { compiled, own, allowed, comments } = self;
+        if own.is_empty() && allowed.is_empty() && !comments {
+            return Secrets::built_in();
+        }
+        compiled.get_or_init(|| {
+            let rules = Secrets::with_rules(own).expect("the rules were checked");
+            rules.with_allowances(allowed.clone(), *comments)
+        })
+    }
 }
 
 impl SecretPolicy {
@@ -47,13 +65,24 @@ impl SecretPolicy {
         allowed: Vec<Allowance>,
         comments: bool,
     ) -> Result<Self, (usize, RuleProblem)> {
-        let compiled = OnceLock::new();
-        if !rules.is_empty() {
-            let rules = Secrets::with_rules(rules)?.with_allowances(allowed.clone(), comments);
-            compiled.get_or_init(|| rules);
-        }
-        let rules = PolicyRules { compiled, allowed, comments };
-        Ok(Self { rules: Arc::new(rules), action: SecretAction::default() })
+        rules
+            .iter()
+            .enumerate()
+            .try_for_each(|(place, rule)| Secrets::check_rule(rule).map_err(|problem| (place, problem)))?;
+        Ok(Self { rules: Arc::new(PolicyRules::new(rules.to_vec(), allowed, comments)), ..Self::default() })
+    }
+
+    /// The rules and exceptions of both; `self` leaves texts out if `other` does.
+    #[must_use]
+    pub fn join(&self, other: &Self) -> Self {
+        let (one, two) = (&*self.rules, &*other.rules);
+        let action = match (self.action, other.action) {
+            (SecretAction::Redact, SecretAction::Omit) => SecretAction::Omit,
+            (action, _) => action,
+        };
+        let own = [one.own.as_slice(), &two.own].concat();
+        let allowed = [one.allowed.as_slice(), &two.allowed].concat();
+        Self { rules: Arc::new(PolicyRules::new(own, allowed, one.comments || two.comments)), action }
     }
 
     /// The same rules with another action.
@@ -71,20 +100,7 @@ impl SecretPolicy {
     /// The rules.
     #[must_use]
     pub fn rules(&self) -> &Secrets {
-        let PolicyRules { compiled, allowed, comments } = &*self.rules;
-        if allowed.is_empty() && !comments && compiled.get().is_none() {
-            return Secrets::built_in();
-        }
-        compiled.get_or_init(|| {
-            let rules = Secrets::with_rules(&[]).expect("there is no rule that could be invalid");
-            rules.with_allowances(allowed.clone(), *comments)
-        })
-    }
-
-    /// Whether exceptions are listed.
-    #[must_use]
-    pub fn has_exceptions(&self) -> bool {
-        !self.rules.allowed.is_empty()
+        self.rules.compile()
     }
 
     /// The rule by which the file at `path` must not be read; `/` separates the parts of the path.

@@ -72,6 +72,15 @@ fn compile_pattern(text: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(text).unicode(false).build()
 }
 
+/// The pattern of a rule whose name no built-in rule has.
+fn compile_rule(rule: &OwnRule) -> Result<Regex, RuleProblem> {
+    let pattern = rule.compile()?;
+    match Secrets::built_in().rule_names().any(|name| name == rule.name) {
+        true => Err(RuleProblem::new("name", "is the name of a built-in rule")),
+        false => Ok(pattern),
+    }
+}
+
 /// The keywords of all rules.
 #[derive(Debug)]
 pub(crate) struct KeywordIndex {
@@ -172,6 +181,14 @@ impl Secrets {
         Ok(Self { contents, keywords, names, allowances: Allowances::default() })
     }
 
+    /// Checks a rule.
+    ///
+    /// # Errors
+    /// The first problem.
+    pub fn check_rule(rule: &OwnRule) -> Result<(), RuleProblem> {
+        compile_rule(rule).map(drop)
+    }
+
     /// The built-in rules and `rules`.
     ///
     /// # Errors
@@ -180,7 +197,7 @@ impl Secrets {
         let built_in = Self::built_in();
         let mut contents = built_in.contents.clone();
         for (place, rule) in rules.iter().enumerate() {
-            let pattern = rule.compile().map_err(|problem| (place, problem))?;
+            let pattern = compile_rule(rule).map_err(|problem| (place, problem))?;
             contents.push(Arc::new(ContentRule {
                 name: rule.name.as_str().into(),
                 keywords: rule.keywords.clone(),

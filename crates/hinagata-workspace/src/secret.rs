@@ -46,15 +46,12 @@ pub fn redaction_warning(file: &RedactedFile) -> Error {
         .map(|secret| json!({"rule": secret.rule, "line": secret.line, "hash": secret.hash}))
         .collect();
     let name = display_name(&file.path);
-    let hint = format!(
-        "if a value is not a secret, add its hash to `context.secret_allow` in your own settings: {}",
-        file.short_hashes().join(", ")
-    );
+    let hashes = file.short_hashes().into_iter().map(str::to_owned).collect();
     Error::new(Code::Approval, format!("secrets in `{name}` are redacted: {}", file.summary()))
         .with_reason(Reason::Secret)
         .with("file", name)
         .with("secrets", secrets)
-        .with_hint(hint)
+        .with_hint(Hint::AllowSecrets { hashes })
 }
 
 fn check_name(policy: &SecretPolicy, directory: &Path, name: &str) -> Result<()> {

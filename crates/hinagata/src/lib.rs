@@ -61,6 +61,6 @@ pub use hinagata_workspace::{
     Distrust, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
     WorkspaceRoot, format_utc,
     layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
-    settings, write,
+    secret, settings, write,
 };
 pub use secrets::HIDDEN;

@@ -2,4 +2,5 @@
 
 mod corpus;
 mod generate;
+mod properties;
 mod redact;

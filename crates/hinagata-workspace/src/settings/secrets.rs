@@ -1,7 +1,7 @@
 //! Reads the rules for secrets, and the exceptions from them.
 
 use hinagata_document::{Diagnostic, Error, Node, Reason};
-use hinagata_secrets::{Allowance, OwnRule, RuleProblem, SecretAction, SecretPolicy};
+use hinagata_secrets::{Allowance, OwnRule, RuleProblem, SecretAction, SecretPolicy, Secrets};
 use hinagata_value::near_names;
 use serde_json::Value;
 
@@ -99,7 +99,7 @@ fn read_rule(place: usize, item: &Node) -> Result<OwnRule, InvalidValue> {
         pattern: read_text(place, item, "pattern")?,
         keywords: read_words(place, item)?,
     };
-    rule.check_rule().map_err(|problem| invalid_field(place, item, &problem))?;
+    Secrets::check_rule(&rule).map_err(|problem| invalid_field(place, item, &problem))?;
     Ok(rule)
 }
 
