@@ -6,10 +6,13 @@ use crate::{
     profile::Profile,
     shape::{Section, Shape},
 };
-use hinagata::{Result, Settings, settings::ConfiguredModel};
+use hinagata::{
+    Result, Settings,
+    settings::{ConfiguredModel, read_secret_policy},
+};
 use hinagata_context::{
-    ContextOptions, Encoding, Frame, Resource, ResourceKind, Rules, TemplateFile, TemplateOptions, Tokens,
-    leads_out,
+    ContextOptions, Encoding, Frame, Resource, ResourceKind, Rules, SecretAction, SecretPolicy, TemplateFile,
+    TemplateOptions, Tokens, leads_out,
 };
 use hinagata_value::ValueType;
 
@@ -75,6 +78,41 @@ fn read_rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rul
         builtin: rule("includeGenerated", usual.builtin),
         outside: usual.outside,
         strict: usual.strict,
+    }
+}
+
+/// Reads the rules for secrets, and what is done with those that they find.
+pub(crate) fn read_secrets(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> SecretPolicy {
+    let action = match section.text("secrets", shape).as_deref() {
+        None | Some("redact") => SecretAction::Redact,
+        Some("omit") => SecretAction::Omit,
+        Some(other) => {
+            shape
+                .add_problem(section.field_path("secrets"), format!("must be redact or omit, not `{other}`"));
+            SecretAction::Redact
+        }
+    };
+    let action = match section.flag("includeSecrets", shape) {
+        Some(true) => SecretAction::Include,
+        _ => action,
+    };
+    let (rules, allowed) = (section.get("secretRules"), section.get("secretAllow"));
+    if allowed.is_some() && !profile.is_trusted() {
+        shape.add_problem(section.field_path("secretAllow"), "needs a workspace that you trust");
+    }
+    let policy = read_secret_policy(rules, allowed, profile.is_trusted());
+    let policy = policy.unwrap_or_else(|(is_exception, (within, message))| {
+        let key = if is_exception { "secretAllow" } else { "secretRules" };
+        shape.add_problem(format!("{}{within}", section.field_path(key)), message);
+        SecretPolicy::default()
+    });
+    policy.with_action(action)
+}
+
+/// Marks the fields of [`read_secrets`] as known; the settings have read them.
+pub(crate) fn skip_secrets(section: &Section<'_>) {
+    for key in ["secrets", "secretRules", "secretAllow"] {
+        section.get(key);
     }
 }
 

@@ -44,3 +44,4 @@ pub use error::{context_error, left_out_reason};
 pub use invoke::{ChatMessage, GivenContext, Invocation, InvocationOutput};
 pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};
+pub use warnings::redaction_warnings;

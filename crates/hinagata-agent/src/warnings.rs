@@ -1,7 +1,7 @@
 //! Warnings about requested files that are not in the context.
 
-use hinagata::{Code, Diagnostic, Error, Hint, Reason, Warning};
-use hinagata_context::{Entry, LeftOutReason, Notice, Report};
+use hinagata::{Code, Diagnostic, Error, Hint, Reason, Warning, secret::redaction_warning};
+use hinagata_context::{Entry, LeftOutReason, Notice, RedactedFile, Report};
 
 use crate::{
     error::{left_out_reason, withheld_hint},
@@ -95,6 +95,12 @@ impl Project {
             .with("paths", left.clone());
         (!left.is_empty()).then(|| warning("context", error.with_hint(hint)))
     }
+}
+
+/// Warnings about files whose secrets are redacted.
+#[must_use]
+pub fn redaction_warnings(files: &[RedactedFile]) -> Vec<Warning> {
+    files.iter().map(|file| warning(&file.path, redaction_warning(file))).collect()
 }
 
 fn diagnostic_warning(found: &Diagnostic) -> Warning {

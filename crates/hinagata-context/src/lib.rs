@@ -6,7 +6,7 @@
 //! | [`pack()`], [`Packer`] | packs, as [`PackedContext`] or straight into a writer |
 //! | [`Report`] | the outcome for every file: packed, or left out and why |
 //! | [`render_file`], [`merge_variables`] | template files and layers of variables, as resources and agents use them |
-//! | [`Guard`] | decides whether a file that a template or an author names may be read |
+//! | [`Guard`] | decides whether a file that a template or an author names may be read, and redacts its secrets |
 //!
 //! The order of files is the same on every machine. Directories are walked and files read by several threads; memory is
 //! bounded by the budget, not by the size of the tree. Files with secrets, binary files and ignored files are left out.
@@ -49,6 +49,7 @@ mod writer;
 pub use error::{Error, Result};
 pub use frame::Frame;
 pub use guard::{Guard, leads_out};
+pub use hinagata_secrets::{RedactedFile, Redactor, SecretAction, SecretPolicy};
 pub use options::{
     ContextOptions, Encoding, MAX_BYTES, MAX_FILES, Resource, ResourceKind, Rules, TemplateFile,
     TemplateOptions, Tokens,

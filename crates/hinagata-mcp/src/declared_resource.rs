@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use hinagata::{Error, LocalPlaces, Rendered, Result, media};
 use hinagata_agent::{Profile, Project};
+use hinagata_context::SecretPolicy;
 use hinagata_document::{Fields, Hint, Node, Reason};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
@@ -94,6 +95,14 @@ impl DeclaredResource {
             content,
             complete: declared.complete,
         })
+    }
+
+    /// The same resource; packed files follow the rules of `secrets`, too.
+    pub(crate) fn with_secrets(mut self, secrets: &SecretPolicy) -> Self {
+        if let ResourceSource::Context(project) = &mut self.content {
+            project.secrets = project.secrets.join(secrets);
+        }
+        self
     }
 
     pub(crate) fn with_declared_type(&self, contents: ResourceContents) -> ResourceContents {

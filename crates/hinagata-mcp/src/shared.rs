@@ -26,6 +26,7 @@ use crate::{
     backend::{RenderBackend, RenderReport, Viewer},
     declared_resource::ResourceSource,
     failure::{from_engine_error, truncate_for_display},
+    messages::with_warnings,
     names::split_version,
     notices::{ChangeNotice, NOTICE_CAPACITY},
     prompt::PublicPrompt,
@@ -416,7 +417,7 @@ impl Shared {
             .next()?;
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
         let filled = engine.filled_part(&prompt.id, "resource", fields);
-        filled.and_then(|filled| embedded_content(&filled)).ok()
+        filled.and_then(|(filled, warnings)| Ok(with_warnings(embedded_content(&filled)?, &warnings))).ok()
     }
 
     /// The content of a declared resource that a render names by its URI alone.

@@ -63,7 +63,7 @@ pub use hinagata_workspace::{
     Distrust, LocalPlaces, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
     WorkspaceRoot, format_utc,
     layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
-    settings, write,
+    secret, settings, write,
 };
 pub use model_tokens::{counter_for_model, tokenizer_error};
 pub use secrets::HIDDEN;

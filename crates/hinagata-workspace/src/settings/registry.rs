@@ -24,7 +24,7 @@ pub struct Setting {
     pub power: Power,
     /// Another environment variable that sets it; its own variable overrides this one.
     pub variable: Option<&'static str>,
-    /// Whether the maps of several layers are merged by key.
+    /// Whether the values of several layers are combined: maps are merged by key, lists are joined.
     pub merges: bool,
 }
 
@@ -35,7 +35,7 @@ pub enum Power {
     Harmless,
     /// Its paths beneath the workspace root take effect; others are ignored.
     Reaching,
-    /// It can lower the limit, but not raise it.
+    /// It can lower the limit, but not raise it; words are listed from the lowest to the highest.
     Raising,
     /// It is ignored, because it can run programs, open connections or send data.
     Widening,
@@ -294,7 +294,28 @@ pub static SETTINGS: &[Setting] = &[
     setting_of("context.variables", Kind::Any, "-", "variables of template resources").optional().merging(),
     setting_of("context.resources", Kind::Any, "-", "sections after the files, each a bundle of files or a template").optional(),
     privileged("context.include_ignored", Kind::Flag, "false", "whether ignored files are packed"),
-    privileged("context.include_secrets", Kind::Flag, "false", "whether files with secrets are packed and included"),
+    // From stricter to looser: an untrusted workspace can only be stricter.
+    limit(
+        "context.secrets",
+        Kind::Word(&["omit", "redact"]),
+        "redact",
+        "what happens to files with secrets: redact replaces the values by marks, omit leaves the files out",
+    ),
+    setting_of(
+        "context.secret_rules",
+        Kind::SecretRules,
+        "",
+        "more rules for secrets, each with name, pattern and keywords; those of all files count",
+    )
+    .merging(),
+    privileged(
+        "context.secret_allow",
+        Kind::SecretExceptions,
+        "",
+        "values that are not secret: hashes, or a rule with a path; those of all files count",
+    )
+    .merging(),
+    privileged("context.include_secrets", Kind::Flag, "false", "whether files with secrets are packed and included unchanged"),
     setting_of("context.include_generated", Kind::Flag, "false", "whether generated directories are packed"),
     setting_of("context.format", Kind::Word(&["plain", "markdown", "xml"]), "plain", "how files are delimited"),
     setting_of("agents.mode", Kind::Text, "single", "how agents cooperate; for programs that read it"),
@@ -355,6 +376,7 @@ mod tests {
             "keys",
             "compat",
             "context.include_secrets",
+            "context.secret_allow",
             "context.include_ignored",
         ] {
             assert_eq!(setting(name).map(|found| found.power), Some(Power::Widening), "{name}");
