@@ -12,9 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     agent::{Agent, PromptSource},
-    context::{
-        choose_model, first_path_outside, read_context, read_secrets, skip_secrets, template_paths,
-    },
+    context::{choose_model, first_path_outside, read_context, read_secrets, skip_secrets, template_paths},
     profile::{COMPAT, Profile},
     shape::{Locate, Section, Shape, camel_case},
 };

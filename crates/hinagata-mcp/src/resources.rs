@@ -103,7 +103,7 @@ impl Resources {
                 let name = fill_placeholders(file, values);
                 let Some(root) = Directory::open(&self.root)? else { return Ok(None) };
                 match root.read_bytes(&name, MAX_FILE_BYTES)? {
-                    Some(bytes) => self.redact_file(resource, &name, bytes, uri)?,
+                    Some(bytes) => self.redact_file(resource, &name, bytes, uri, places)?,
                     None => return Ok(None),
                 }
             }
@@ -127,6 +127,7 @@ impl Resources {
         name: &str,
         bytes: Vec<u8>,
         uri: &str,
+        places: &LocalPlaces,
     ) -> Result<ResourceContents> {
         if self.trusted && !resource.template.has_placeholders() {
             return Ok(contents_from_bytes(name, bytes, uri));
@@ -138,7 +139,7 @@ impl Resources {
                 .with_hint(Hint::TrustWorkspace)
         })?;
         let warnings = redaction_warnings(&guard.redactor().take_redacted());
-        Ok(with_warnings(contents_from_bytes(name, bytes, uri), &warnings))
+        Ok(with_warnings(contents_from_bytes(name, bytes, uri), &warnings, places))
     }
 }
 

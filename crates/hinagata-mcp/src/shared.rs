@@ -417,7 +417,11 @@ impl Shared {
             .next()?;
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
         let filled = engine.filled_part(&prompt.id, "resource", fields);
-        filled.and_then(|(filled, warnings)| Ok(with_warnings(embedded_content(&filled)?, &warnings))).ok()
+        filled
+            .and_then(|(filled, warnings)| {
+                Ok(with_warnings(embedded_content(&filled)?, &warnings, &self.places))
+            })
+            .ok()
     }
 
     /// The content of a declared resource that a render names by its URI alone.

@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    fn read_lines(path: &Path) -> Vec<Value> {
+    fn read_lines(path: &Path) -> Vec<serde_json::Value> {
         let text = std::fs::read_to_string(path).expect("is there");
         text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect()
     }

@@ -50,7 +50,7 @@ pub(crate) fn encode_tokens(tokens: &[impl AsRef<[u8]>]) -> Vec<u8> {
     });
     let numbers = [tokens.len() as u32, bits, longest as u32].into_iter().chain(ends).chain(slots);
     let mut data: Vec<u8> = numbers.flat_map(u32::to_le_bytes).collect();
-    data.extend(tokens.iter().flat_map(|token| token.as_ref()));
+    data.extend(tokens.iter().flat_map(AsRef::as_ref));
     data
 }
 
