@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hinagata::{
-    module::driver::{Files, Formatted, OutputFormat, RequestOptions},
+    module::driver::{Files, Formatted, OutputFormat, RequestOptions, TurnRule},
     source::Directory,
 };
 
@@ -25,12 +25,23 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = OutputFormat> {
     PossibleValuesParser::new(OutputFormat::ALL.map(value)).try_map(known)
 }
 
+/// Reads the name of a rule about turns from the command line.
+fn turns_parser() -> impl TypedValueParser<Value = TurnRule> {
+    let value = |rule: TurnRule| PossibleValue::new(rule.name()).help(rule.description());
+    let known = |name: String| TurnRule::from_name(&name).ok_or("unknown rule");
+    PossibleValuesParser::new(TurnRule::ALL.map(value)).try_map(known)
+}
+
 /// Options of every command that makes requests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RequestArguments {
     /// Model of the request [default: the model of the prompt]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+
+    /// Which neighbouring messages of one speaker become one [default: the rule of the provider]
+    #[arg(long, value_name = "RULE", value_parser = turns_parser())]
+    turns: Option<TurnRule>,
 
     /// Directory of attached files; without it, only URLs and inline data can be attached
     #[arg(long, value_name = "DIR")]
@@ -44,7 +55,11 @@ impl RequestArguments {
         output_format: Option<OutputFormat>,
         mut options: RequestOptions,
     ) -> Result<RequestOptions, Failure> {
-        let passed = [("--model", self.model.is_some()), ("--files", self.files.is_some())];
+        let passed = [
+            ("--model", self.model.is_some()),
+            ("--files", self.files.is_some()),
+            ("--turns", self.turns.is_some()),
+        ];
         if let Some((name, _)) = passed.into_iter().find(|(_, passed)| *passed)
             && output_format.and_then(OutputFormat::driver).is_none()
         {
@@ -65,8 +80,9 @@ impl RequestArguments {
         self.model.as_deref()
     }
 
-    /// `options` with the directory of attached files.
-    pub(crate) fn with_files(&self, options: RequestOptions) -> Result<RequestOptions, Failure> {
+    /// `options` with the directory of attached files and the rule about turns.
+    pub(crate) fn with_files(&self, mut options: RequestOptions) -> Result<RequestOptions, Failure> {
+        options.turns = self.turns.or(options.turns);
         match &self.files {
             None => Ok(options.with_files(Nowhere)),
             Some(path) => {
@@ -102,7 +118,7 @@ impl Files for Nowhere {
 /// Warns about parts that a request cannot represent.
 pub(crate) fn warn_left_out(notes: &[String]) {
     for note in notes {
-        let mut diagnostic = Diagnostic::new("", exit::Code::Success, format!("left out: {note}"));
+        let mut diagnostic = Diagnostic::new("", exit::Code::Success, note.clone());
         diagnostic.level = Level::Warning;
         output::print_status(&diagnostic.render_text());
     }

@@ -31,7 +31,6 @@ mod failure;
 mod gate;
 mod lines;
 mod llm;
-mod messages;
 mod models;
 mod options;
 mod port;

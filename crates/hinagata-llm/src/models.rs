@@ -13,6 +13,7 @@ use crate::{
     ProviderKind,
     endpoint::{Endpoint, Env, Header, ProviderSettings, setting_error},
     failure::validation_error,
+    request::{TURNS, parse_turns},
 };
 
 /// Longest chain of aliases.
@@ -141,6 +142,8 @@ struct OwnSettings {
     headers: BTreeMap<String, Header>,
     aliases: Vec<String>,
     options: Map<String, Value>,
+    /// Which messages share a turn; the same as the option.
+    turns: Option<String>,
 }
 
 /// The models and providers of the settings.
@@ -210,7 +213,15 @@ impl Registry {
         for alias in own.aliases {
             self.add_alias(&alias, name.clone())?;
         }
-        let choice = ChosenModel { name: name.clone(), model, endpoint, options: Arc::new(own.options) };
+        let mut options = own.options;
+        if let Some(turns) = own.turns {
+            parse_turns(&turns).map_err(|_| {
+                setting_error(&setting, format!("unknown rule `{turns}` in `{setting}.turns`"))
+                    .with_hint("use `as-is`, `join` or `alternate`")
+            })?;
+            options.insert(TURNS.to_owned(), turns.into());
+        }
+        let choice = ChosenModel { name: name.clone(), model, endpoint, options: Arc::new(options) };
         self.models.insert(name, choice);
         Ok(())
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hinagata::{
-    Reason, RenderedBody, Result,
-    module::driver::RequestOptions,
+    Reason, Result,
+    module::{CompiledPrompt, Element, driver::RequestOptions},
     ports::{Model, ModelRequest, PortFuture},
 };
 use serde_json::Map;
@@ -14,7 +14,8 @@ use crate::{Llm, ProviderRequest, failure::model_error};
 impl Llm {
     fn hook_request(&self, request: ModelRequest) -> Result<ProviderRequest> {
         let choice = self.choose_model(request.model.as_deref(), None)?;
-        let prompt = RenderedBody::Messages(request.messages).prompt()?;
+        let data = request.messages.into_iter().map(Element::Message).collect();
+        let prompt = CompiledPrompt { data, ..CompiledPrompt::default() };
         let most = self.0.hook_tokens;
         let max_tokens = Some(request.max_tokens.map_or(most, |asked| asked.min(most)));
         let base = RequestOptions { max_tokens, ..RequestOptions::default() };

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use hinagata_template::Message;
+use hinagata_module::Message;
 use serde_json::{Map, Value};
 
 use crate::{

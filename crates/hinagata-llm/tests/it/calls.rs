@@ -3,7 +3,8 @@
 use crate::support::{KEY, chat, llm, llm_with};
 use fake_provider::{ANSWER, FakeProvider, Reply};
 use hinagata::{
-    Code, Content, Message, Reason,
+    Code, Reason,
+    module::Message,
     ports::{Model as _, ModelRequest},
 };
 use hinagata_llm::ProviderFailure;
@@ -334,10 +335,7 @@ async fn the_engine_asks_models_from_any_thread() {
     let provider = FakeProvider::start();
     let llm = llm_with(&provider, &["llm.model=m", "hooks.max_tokens=7"]);
     let request = |max_tokens| ModelRequest {
-        messages: vec![
-            Message { role: "system".to_owned(), content: vec![Content::Text("Be kind.".to_owned())] },
-            Message { role: "user".to_owned(), content: vec![Content::Text("Hi".to_owned())] },
-        ],
+        messages: vec![Message::system("Be kind."), Message::user("Hi")],
         model: None,
         max_tokens,
     };

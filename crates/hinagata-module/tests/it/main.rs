@@ -4,3 +4,4 @@ mod common;
 mod forging;
 mod modules;
 mod requests;
+mod sdks;
