@@ -24,6 +24,7 @@
 //! appear in errors, logs or `Debug`.
 
 mod answer;
+mod checked;
 mod client;
 mod completion;
 mod endpoint;
@@ -40,8 +41,10 @@ mod retry;
 mod secret;
 mod span;
 mod stream;
+mod verdict;
 
 pub use answer::Answer;
+pub use checked::{ChatCall, CheckedReply};
 pub use failure::ProviderFailure;
 pub use llm::Llm;
 pub use models::{ChosenModel, ModelInfo, Models, ProviderInfo};

@@ -17,6 +17,7 @@ use tracing::Instrument as _;
 
 use crate::{
     Answer, AnswerStream, ChosenModel, Models, ProviderRequest,
+    checked::AnswerRules,
     client::{Sender, read_body, timeout_error},
     gate::{Clock, GateRules},
     models::Registry,
@@ -36,6 +37,8 @@ pub(crate) struct Inner {
     timeout: Duration,
     max_answer: usize,
     system: Option<String>,
+    /// How answers with a schema are checked.
+    pub(crate) answers: AnswerRules,
     /// Most tokens of an answer to a hook.
     pub(crate) hook_tokens: u64,
     /// The threads for calls from hooks.
@@ -84,6 +87,7 @@ impl Llm {
             timeout: time("llm.timeout", 120),
             max_answer: most.unwrap_or(usize::MAX),
             system: settings.text("llm.system").map(str::to_owned),
+            answers: AnswerRules::from_settings(settings),
             hook_tokens: settings.count("hooks.max_tokens").unwrap_or(u64::MAX),
             runtime: LazyRuntime::new("hinagata-llm"),
         })))
@@ -139,8 +143,13 @@ impl Llm {
     /// # Errors
     /// Code `model`; [`crate::ProviderFailure`] holds the response of the provider.
     pub async fn send_chat(&self, request: ProviderRequest) -> Result<Answer> {
+        self.send_chat_within(request, Instant::now()).await
+    }
+
+    /// As [`Llm::send_chat`]; the timeout counts from `begin`.
+    pub(crate) async fn send_chat_within(&self, request: ProviderRequest, begin: Instant) -> Result<Answer> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
-        let call = self.within_timeout(&request.choice, self.read_answer(&request));
+        let call = self.within_timeout(&request.choice, begin, self.read_answer(&request));
         let answer = self.0.sender.guard_call(&request.choice, call).instrument(span.clone()).await;
         let answer = answer.map(|(answer, _)| answer);
         record_call(&request.choice, started, &answer);
@@ -161,9 +170,10 @@ impl Llm {
     async fn within_timeout<T>(
         &self,
         choice: &ChosenModel,
+        begin: Instant,
         call: impl Future<Output = Result<T>>,
     ) -> Result<T> {
-        timeout(self.0.timeout, call).await.unwrap_or_else(|_| Err(timeout_error(choice, self.0.timeout)))
+        timeout(self.0.timeout.saturating_sub(begin.elapsed()), call).await.unwrap_or_else(|_| Err(timeout_error(choice, self.0.timeout)))
     }
 
     /// Sends a request and returns the answer as a stream, as soon as it begins. Requires tokio; dropping the stream
@@ -173,7 +183,7 @@ impl Llm {
     /// As [`Llm::send_chat`]; after the stream has started, an error is its last item.
     pub async fn stream_chat(&self, request: ProviderRequest) -> Result<AnswerStream> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
-        let call = self.within_timeout(&request.choice, self.start_stream(&request));
+        let call = self.within_timeout(&request.choice, started, self.start_stream(&request));
         let stream = self.0.sender.guard_call(&request.choice, call).instrument(span.clone()).await;
         record_call(&request.choice, started, &stream);
         span::record_failure(&span, &stream);

@@ -79,9 +79,9 @@ impl<'a> HookHost<'a> {
             }
             HostRequest::GetVariable { path } => engine.get_variable(&path).await?.unwrap_or_default(),
             HostRequest::HttpRequest(call) => self.http.send_request(call).await?,
-            HostRequest::LlmCall { prompt, model, max_tokens } => {
-                let request = ModelRequest { messages: messages(&prompt)?, model, max_tokens };
-                engine.llm_call(request).await?.into()
+            HostRequest::LlmCall { prompt, model, max_tokens, schema } => {
+                let request = ModelRequest { messages: messages(&prompt)?, model, max_tokens, schema };
+                engine.llm_call(request).await?
             }
         })
     }
@@ -102,7 +102,7 @@ fn exception(error: &Error) -> &'static str {
         (_, Some(Reason::Outside | Reason::Forbidden)) => "PermissionError",
         (Code::Approval, _) => "PermissionError",
         (Code::NotFound, Some(Reason::File)) => "FileNotFoundError",
-        (Code::Validation, _) => "ValueError",
+        (Code::Validation | Code::Answer, _) => "ValueError",
         (Code::Deadline, _) => "TimeoutError",
         (Code::Tool, Some(Reason::Connection)) => "ConnectionError",
         _ => "RuntimeError",

@@ -65,7 +65,13 @@ pub(crate) enum HostRequest {
     RenderTemplate { name: String, variables: Map<String, Value> },
     GetVariable { path: String },
     HttpRequest(HttpCall),
-    LlmCall { prompt: Value, model: Option<String>, max_tokens: Option<u64> },
+    LlmCall {
+        prompt: Value,
+        model: Option<String>,
+        max_tokens: Option<u64>,
+        #[serde(default)]
+        schema: Option<Value>,
+    },
 }
 
 impl HostRequest {

@@ -338,6 +338,7 @@ async fn the_engine_asks_models_from_any_thread() {
         messages: vec![Message::system("Be kind."), Message::user("Hi")],
         model: None,
         max_tokens,
+        schema: None,
     };
     let requests = [request(Some(5)), request(Some(9)), request(None)];
     // A thread that knows no runtime, as that of a hook.
@@ -346,7 +347,7 @@ async fn the_engine_asks_models_from_any_thread() {
             tokio::runtime::Builder::new_current_thread().build().expect("a runtime without timers");
         requests.map(|request| runtime.block_on(llm.call_model(request)).expect("answers"))
     });
-    assert_eq!(said.join().expect("does not panic"), [ANSWER; 3]);
+    assert_eq!(said.join().expect("does not panic"), [ANSWER; 3].map(Value::from));
     let received = provider.received();
     let limits: Vec<&Value> = received.iter().map(|one| &one.body["max_tokens"]).collect();
     assert_eq!(limits, [5, 7, 7], "a hook gets no more than the settings say");

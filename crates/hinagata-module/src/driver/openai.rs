@@ -8,7 +8,7 @@ use super::{
     media::{Kind, Media, media_only_from_user, unsupported_error},
     parts::{check_results, note_messages},
     request::Notes,
-    schema,
+    schema::OpenAiSchema,
 };
 use crate::{
     Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent, Role,
@@ -36,13 +36,8 @@ pub(super) fn write_request(
         body.set_model();
         body.try_set("messages", |writer| request.write_messages(&turns, writer))?;
         if let Some(schema) = prompt.schema() {
-            body.set("response_format", |writer| {
-                writer.write_object(|writer| {
-                    writer.write_field("type", "json_schema");
-                    writer.write_key("json_schema");
-                    writer.write_object(|writer| schema::write_named_schema(schema, writer));
-                });
-            });
+            let schema = OpenAiSchema::new(schema, "openai", &mut notes);
+            body.set("response_format", |writer| writer.write_object(|writer| schema.write(true, writer)));
         }
         body.set_some("max_completion_tokens", options.max_tokens);
         body.set_some("temperature", options.temperature);

@@ -11,7 +11,7 @@ use super::{
     openai::arguments_text,
     parts::{check_results, note_messages},
     request::Notes,
-    schema,
+    schema::{self, OpenAiSchema},
 };
 use crate::{
     Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent, Role,
@@ -64,13 +64,11 @@ pub(super) fn write_request(
             })
         })?;
         if let Some(schema) = prompt.schema() {
+            let schema = OpenAiSchema::new(schema, "openai-responses", &mut notes);
             body.set("text", |writer| {
                 writer.write_object(|writer| {
                     writer.write_key("format");
-                    writer.write_object(|writer| {
-                        writer.write_field("type", "json_schema");
-                        schema::write_named_schema(schema, writer);
-                    });
+                    writer.write_object(|writer| schema.write(false, writer));
                 });
             });
         }

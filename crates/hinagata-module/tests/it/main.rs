@@ -1,5 +1,6 @@
 //! Prompt modules and the requests that drivers write.
 
+mod answers;
 mod common;
 mod forging;
 mod modules;
