@@ -54,7 +54,7 @@ mod summarize;
 mod walk;
 
 pub use concat::{Concat, ConcatContext, ConcatOptions};
-pub use data::{Chunk, DialogueMessage, Note, Range, State};
+pub use data::{Chunk, Note, Range, State};
 pub use dialogue::{Dialogue, DialogueContext, DialogueOptions};
 #[cfg(feature = "llm")]
 pub use llm::LlmModel;

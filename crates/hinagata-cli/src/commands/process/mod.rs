@@ -5,7 +5,7 @@ mod prompts;
 mod saved;
 mod show;
 
-use hinagata::counter_for_model;
+use hinagata::{counter_for_model, module::json::messages_to_json};
 use hinagata_process::{Failure as Ended, LlmModel, Outcome, Process, Running};
 use serde_json::{Map, Value, json};
 
@@ -118,7 +118,7 @@ fn as_json(saved: &SavedProcess, outcome: &Outcome, show: &Show) -> Map<String, 
         all.extend(fields);
     }
     if let Process::Dialogue(dialogue) = &saved.process {
-        all.insert("messages".to_owned(), json!(dialogue.context.messages));
+        all.insert("messages".to_owned(), messages_to_json(&dialogue.context.messages));
     }
     all
 }
