@@ -152,16 +152,22 @@ impl InvokeArguments {
         if format == Format::Text {
             print_warnings(workspace, &invoked.warnings);
         }
-        self.print(&invoked, format)
+        self.print(&invoked, workspace, format)
     }
 
-    fn print(&self, invoked: &InvocationOutput, format: Format) -> Result<(), Failure> {
-        let model = invoked.agent.model.clone();
-        let options =
-            self.request.apply_to(self.format, RequestOptions { model, ..RequestOptions::default() })?;
+    fn print(
+        &self,
+        invoked: &InvocationOutput,
+        workspace: &Workspace,
+        format: Format,
+    ) -> Result<(), Failure> {
+        let (model, redactor) = (invoked.agent.model.clone(), workspace.redactor());
+        let options = RequestOptions { model, ..RequestOptions::default() };
+        let options = self.request.apply_to(self.format, options, &redactor)?;
         match (self.format, format) {
             (Some(OutputFormat::Request(driver)), _) => {
                 let made = driver.format(&invoked.prompt(), &options).map_err(module_error)?;
+                print_warnings(workspace, &request::redaction_warnings(&redactor));
                 request::print_request(&made, format)
             }
             (Some(OutputFormat::Text), Format::Text) => output::print_exactly(&invoked.text()),
