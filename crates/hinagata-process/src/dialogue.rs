@@ -42,6 +42,9 @@ pub struct DialogueContext {
     /// The note of the first pass, until the answer is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation_note: Option<Note>,
+    /// The answer, which is also the last message, until [`Process::run_calls`](crate::Process::run_calls) has returned it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<State>,
     /// Other variables of the prompts.
     #[serde(flatten)]
     pub variables: Map<String, Value>,
@@ -69,44 +72,50 @@ impl Dialogue {
     }
 
     pub(crate) async fn run_calls(&mut self, running: &Running<'_>) -> Result<Outcome> {
+        let mut left_out = 0;
+        if self.context.answer.is_none() {
+            running.keep_begin(self)?;
+            left_out = self.make_calls(running).await?;
+        }
+        let preparation = self.context.preparation_note.take().map(|note| note.content);
+        let answer = self.context.answer.take().unwrap_or_default();
+        Ok(Outcome { left_out, preparation, ..Outcome::from_state(&answer) })
+    }
+
+    /// Asks for the note and the answer; returns how many messages were left out.
+    async fn make_calls(&mut self, running: &Running<'_>) -> Result<usize> {
         let (messages, left_out) = self.within(running.model);
         let mut context = json!(self.context);
         context["messages"] = messages.into_iter().flat_map(Message::to_documents).collect();
         let total = if self.options.two_pass && self.context.preparation_note.is_none() { 2 } else { 1 };
         if total == 2 {
-            let answer =
-                self.ask(running, &context, Phase::Preparation, total, modules::preparation_module()).await?;
+            let step = Step { phase: Phase::Preparation, number: 0, total, chunks: None };
+            let answer = self.ask(running, &context, step, modules::preparation_module()).await?;
             self.context.preparation_note = Some(Note { content: answer.content });
+            running.keep_answer(self, step)?;
             context["preparationNote"] = json!(self.context.preparation_note);
         }
         let says =
             if self.options.two_pass { modules::prepared_answer_module() } else { PromptModule::new() };
-        let answer = self.ask(running, &context, Phase::Reply, total, says).await?;
+        let step = Step { phase: Phase::Reply, number: total - 1, total, chunks: None };
+        let answer = self.ask(running, &context, step, says).await?;
         self.context.messages.push(Message::assistant(answer.content.as_str()));
-        let preparation = self.context.preparation_note.take().map(|note| note.content);
-        Ok(Outcome {
-            left_out,
-            preparation,
-            ..Outcome::from_state(&State::from_answer(answer, running.model))
-        })
+        self.context.answer = Some(State::from_answer(answer, running.model));
+        running.keep_answer(self, step)?;
+        Ok(left_out)
     }
 
     async fn ask(
         &self,
         running: &Running<'_>,
         context: &Value,
-        phase: Phase,
-        total: usize,
+        step: Step,
         says: PromptModule<Value>,
     ) -> Result<Answer> {
-        let number = if phase == Phase::Reply { total - 1 } else { 0 };
-        let step = Step { phase, number, total, chunks: None };
         let state = self.options.maintain_state.then(modules::state_module);
         let materials = self.options.include_materials.then(modules::materials_module);
         let says = merge_modules(state.into_iter().chain(materials).chain([says])).map_err(module_error)?;
-        let answer = running.ask_model(step, &says, context).await?;
-        running.report_finished(step);
-        Ok(answer)
+        running.ask_model(step, &says, context).await
     }
 
     /// The messages that fit, and the number of those that do not. System messages always stay. Turns are left out as a whole, so that
