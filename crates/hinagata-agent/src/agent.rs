@@ -27,6 +27,8 @@ pub struct Agent {
     pub user: Option<PromptSource>,
     /// The variables of its prompts.
     pub variables: Map<String, Value>,
+    /// The tools that a chat offers to the model, in which `*` stands for any characters; `None` offers all.
+    pub tools: Option<Vec<String>>,
     /// Resources that are packed in addition to the context of the project.
     pub resources: Vec<Resource>,
 }
@@ -58,6 +60,7 @@ impl Agent {
             system: None,
             user: None,
             variables: Map::new(),
+            tools: None,
             resources: Vec::new(),
         }
     }
@@ -71,6 +74,7 @@ impl Agent {
             system: PromptSource::from_field(section, "promptTemplate", shape),
             user: PromptSource::from_field(section, "defaultUserPromptTemplate", shape),
             variables: section.variables("variables", shape),
+            tools: section.get("tools").is_some().then(|| section.text_list("tools", shape)),
             resources: read_resources(section, shape),
             ..Self::new(id, section.text("prompt", shape).unwrap_or_else(|| usual.to_owned()))
         };

@@ -2,13 +2,16 @@
 
 use hinagata::{
     Code, Content, Engine, Error, HintText, Reason, RenderedBody, Request, Result, Warning,
-    module::{CompiledPrompt, Element, Message, Role, json::messages_to_json},
+    module::{CompiledPrompt, Element, Message, Role, json::messages_to_json, read_messages},
 };
 use hinagata_context::{
-    Guard, LeftOutReason, PackedContext, PackedFile, PackedResource, Packer, Progress, Report,
-    merge_variables, render_file, render_text, trim_both_ends,
+    ContextOptions, Guard, LeftOutReason, PackedContext, PackedFile, PackedResource, Packer, Progress,
+    Report, merge_variables, render_file, render_text, trim_both_ends,
 };
-use serde::{Deserialize, de::IgnoredAny};
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error as _, IgnoredAny},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -42,18 +45,22 @@ pub struct Invocation {
     pub context: Option<GivenContext>,
 }
 
-/// A context that is passed with a call, packed earlier or elsewhere.
+/// A context that is passed with a call, packed earlier or elsewhere: a text, files, or messages.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct GivenContext {
-    /// The text for a model.
-    pub text: String,
+    /// The text for a model; by default the files, framed as the context of the project is.
+    #[serde(default)]
+    pub text: Option<String>,
     /// The files, for prompts that read them.
     #[serde(default)]
     pub files: Vec<PackedFile>,
     /// The resources, for prompts that read them.
     #[serde(default)]
     pub resources: Vec<PackedResource>,
+    /// Messages that are sent between the history and the message of the user.
+    #[serde(default, deserialize_with = "read_context_messages")]
+    pub messages: Vec<Message>,
     /// Bytes of all contents; by default those of the text.
     #[serde(default)]
     pub total_bytes: Option<u64>,
@@ -65,19 +72,49 @@ pub struct GivenContext {
     _warnings: Option<IgnoredAny>,
 }
 
+fn read_context_messages<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<Message>, D::Error> {
+    read_messages(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
+}
+
 impl GivenContext {
     /// A context with this text.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+        Self { text: Some(text.into()), ..Self::default() }
     }
-}
 
-impl From<GivenContext> for PackedContext {
-    fn from(given: GivenContext) -> Self {
-        let total_bytes = given.total_bytes.unwrap_or(given.text.len() as u64);
-        let GivenContext { text, files, resources, .. } = given;
-        Self { files, total_bytes, text, resources, report: Report { total_bytes, ..Report::default() } }
+    /// Whether JSON describes a context: an object with a text, files or messages, or a list of messages. Other JSON is a text
+    /// about something else.
+    #[must_use]
+    pub fn is_document(document: &Value) -> bool {
+        let is_message = |item: &Value| item.get("role").is_some() || item.get("type").is_some();
+        match document {
+            Value::Array(items) => !items.is_empty() && items.iter().all(is_message),
+            object => ["text", "files", "messages"].iter().any(|key| object.get(key).is_some()),
+        }
+    }
+
+    /// Reads a context: a text, the result of packing, or messages.
+    ///
+    /// # Errors
+    /// What is wrong, with its key.
+    pub fn from_document(document: Value) -> serde_json::Result<Self> {
+        match document {
+            Value::String(text) => Ok(Self::new(text)),
+            list @ Value::Array(_) => serde_json::from_value(json!({"messages": list})),
+            packed => serde_json::from_value(packed),
+        }
+    }
+
+    fn into_packed(self, options: &ContextOptions) -> (PackedContext, Vec<Message>) {
+        let Self { text, mut files, resources, messages, total_bytes, .. } = self;
+        files.iter_mut().for_each(|file| file.bytes = file.content.len() as u64);
+        let text = text.unwrap_or_else(|| options.frame.frame_files(&files));
+        let total_bytes = total_bytes.unwrap_or(text.len() as u64);
+        let report = Report { total_bytes, ..Report::default() };
+        (PackedContext { files, total_bytes, text, resources, report }, messages)
     }
 }
 
@@ -114,6 +151,13 @@ impl InvocationOutput {
     pub fn text(&self) -> String {
         let texts = self.messages.iter().map(|message| message.texts().collect::<Vec<_>>().join("\n"));
         texts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The message of the user without the context, as a conversation keeps it.
+    #[must_use]
+    pub fn user_message(&self) -> Message {
+        let role = self.messages.last().map_or(Role::User, Message::role);
+        Message::from_content(role, self.user.as_str())
     }
 
     /// The messages as a compiled prompt, the input of every driver.
@@ -160,9 +204,9 @@ impl Project {
     ) -> Result<InvocationOutput> {
         let catalog = engine.map(Engine::catalog);
         let agent = self.agent(invocation.agent.as_deref(), catalog.as_ref())?;
-        let context = match &invocation.context {
-            Some(given) => given.clone().into(),
-            None => self.pack_for(&agent, progress)?,
+        let (context, given) = match &invocation.context {
+            Some(given) => given.clone().into_packed(&self.context),
+            None => (self.pack_for(&agent, progress)?, Vec::new()),
         };
         let mut warnings = self.warnings(&context.report);
         let call =
@@ -170,7 +214,7 @@ impl Project {
         let system = call.render_system(&mut warnings)?;
         let user = call.render_user(&system, &mut warnings)?;
         warnings.extend(redaction_warnings(&call.guard.redactor().take_redacted()));
-        let messages = call.build_messages(&system, &user);
+        let messages = call.build_messages(&system, given, &user);
         let settings_warnings = self.settings_warnings();
         Ok(InvocationOutput { system, user, messages, agent, context, warnings, settings_warnings })
     }
@@ -289,13 +333,14 @@ impl Call<'_> {
         }
     }
 
-    fn build_messages(&self, system: &str, user: &str) -> Vec<Message> {
+    fn build_messages(&self, system: &str, given: Vec<Message>, user: &str) -> Vec<Message> {
         let mut messages = Vec::with_capacity(self.invocation.history.len() + 2);
         // An agent without instructions has no system message; providers reject empty ones.
         if self.project.profile.is_compat() || !system.is_empty() {
             messages.push(Message::system(system));
         }
         messages.extend(self.invocation.history.iter().cloned());
+        messages.extend(given);
         let role = self.invocation.prompt_role.unwrap_or(Role::User);
         messages.push(Message::from_content(role, format!("{user}{}", self.context_suffix())));
         messages

@@ -1,4 +1,4 @@
-//! Agents: their configuration in a project, and the messages of a call.
+//! Agents: their configuration in a project, the messages of a call, and chats with a model.
 //!
 //! | part | purpose |
 //! |---|---|
@@ -6,6 +6,7 @@
 //! | [`Agent`], [`PromptSource`] | an agent of a configuration or an `agent.json`, and the sources of its prompts |
 //! | [`Profile`] | the compatibility mode and the rules of a project |
 //! | [`Invocation`], [`InvocationOutput`] | a call, and its messages |
+//! | `AgentChat`, with the feature `llm` | sends the messages to a model, and runs the tools that it calls |
 //!
 //! The text of a user is a value and never a template, unless the configuration requests compatibility with the program
 //! that defined its format.
@@ -30,6 +31,8 @@
 //! ```
 
 mod agent;
+#[cfg(feature = "llm")]
+mod chat;
 mod context;
 mod error;
 mod invoke;
@@ -39,6 +42,8 @@ mod shape;
 mod warnings;
 
 pub use agent::{Agent, PromptSource};
+#[cfg(feature = "llm")]
+pub use chat::{AgentChat, ChatHost, ChatOutput, ChatTools, RequestedCall, close_open_calls};
 pub use context::choose_model;
 pub use error::{context_error, left_out_reason};
 pub use invoke::{GivenContext, Invocation, InvocationOutput};

@@ -223,6 +223,7 @@ impl Project {
             ("name", agent.name.as_deref().map(Value::from)),
             ("description", agent.description.as_deref().map(Value::from)),
             ("model", agent.model.as_deref().map(Value::from)),
+            ("tools", agent.tools.as_deref().map(Value::from)),
             ("promptTemplate", agent.system.as_ref().map(|source| source.to_value(&self.directory))),
             ("defaultUserPromptTemplate", agent.user.as_ref().map(|source| source.to_value(&self.directory))),
         ];

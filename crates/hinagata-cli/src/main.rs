@@ -113,7 +113,7 @@ fn exit_unparsed(error: &clap::Error) -> ExitCode {
 }
 
 /// Prints the failure to standard error. Colours are removed unless it is a terminal that supports them.
-fn print_failure(failure: &Failure, globals: &Globals) {
+pub(crate) fn print_failure(failure: &Failure, globals: &Globals) {
     let text = match failure {
         Failure::Reported(diagnostic) => {
             let (root, current) = (globals.root().path, current_directory());

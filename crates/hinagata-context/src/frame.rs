@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::trim_end_of_text;
+use crate::{PackedFile, text::trim_end_of_text};
 
 /// How files are delimited in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -72,6 +72,20 @@ impl Frame {
                 format!("<file path=\"{}\"><![CDATA[\n", attribute(path)),
                 "\n]]></file>".to_owned(),
             ),
+        }
+    }
+
+    /// The text of these files.
+    #[must_use]
+    pub fn frame_files(self, files: &[PackedFile]) -> String {
+        let framed = files.iter().map(|file| {
+            let lines = self.enclose_file(&file.path, &file.content);
+            format!("{}{}{}", lines.open, self.escape_content(&file.content), lines.close)
+        });
+        let (open, close) = self.enclosing_lines();
+        match files.is_empty() {
+            true => String::new(),
+            false => format!("{open}{}{close}", framed.collect::<Vec<_>>().join(self.separator())),
         }
     }
 

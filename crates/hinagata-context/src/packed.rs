@@ -25,7 +25,8 @@ pub struct PackedContext {
 pub struct PackedFile {
     /// The path, from the base directory.
     pub path: String,
-    /// The size of its text.
+    /// The size of its text; a caller need not state it.
+    #[serde(default)]
     pub bytes: u64,
     /// Its text, unchanged.
     pub content: String,

@@ -129,6 +129,7 @@ reasons! {
     StaleResolution = "stale_resolution": "A recorded choice no longer fits.",
     Start = "start": "A process cannot be started.",
     Status = "status": "A server answered with an error status.",
+    Steps = "steps": "A model still calls tools after the last step.",
     Stream = "stream": "A streamed answer ended early.",
     Syntax = "syntax": "A text does not parse.",
     TemplateFileMissing = "template_file_missing": "A template file does not exist.",

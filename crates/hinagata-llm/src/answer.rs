@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use hinagata::{Error, Result};
+use hinagata::{
+    Error, Result,
+    module::{Message, MessageReader},
+};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::Value;
 
@@ -117,6 +120,19 @@ impl Answer {
 }
 
 impl Answer {
+    /// The answer as a message, with everything that the provider expects to get back.
+    ///
+    /// # Errors
+    /// Code `model`, reason `answer`, if the response is not valid.
+    pub fn to_message(&self) -> Result<Message> {
+        let invalid = || invalid_answer(&self.choice, &self.raw);
+        let spec = self.choice.kind().spec();
+        let answer: Value = serde_json::from_slice(&self.raw).map_err(|_| invalid())?;
+        let message = (spec.answer_message)(&answer).ok_or_else(invalid)?;
+        let reader = MessageReader::new().with_format(spec.message_format);
+        reader.read_message(&message).map_err(|error| invalid().with_source(error))
+    }
+
     /// Whether the model calls tools.
     #[must_use]
     pub fn has_tool_calls(&self) -> bool {

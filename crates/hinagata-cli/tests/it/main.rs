@@ -3,6 +3,7 @@
 //! The tests run the program with its default features.
 #![cfg(feature = "default")]
 
+mod agent_chat;
 mod chat;
 mod chat_tls;
 mod cli;
@@ -11,6 +12,7 @@ mod deploy;
 mod docs;
 mod migrate;
 mod process;
+mod process_kill;
 mod render_file;
 mod serve;
 mod shell;

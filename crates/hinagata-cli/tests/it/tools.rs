@@ -10,7 +10,7 @@ use std::{
 };
 
 /// A server that gives every text back in capitals.
-fn serve() -> SocketAddr {
+pub(crate) fn serve() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("has an address");
     thread::spawn(move || {
@@ -45,12 +45,12 @@ fn hina(root: &Path, arguments: &[&str]) -> Output {
         .expect("hina runs")
 }
 
-fn printed_texts(output: &Output) -> (String, String) {
+pub(crate) fn printed_texts(output: &Output) -> (String, String) {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (text(&output.stdout), text(&output.stderr))
 }
 
-fn write(root: &Path, name: &str, text: &str) {
+pub(crate) fn write(root: &Path, name: &str, text: &str) {
     let path = root.join(name);
     fs::create_dir_all(path.parent().expect("has a parent")).expect("made");
     fs::write(path, text).expect("written");

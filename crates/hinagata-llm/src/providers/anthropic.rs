@@ -1,6 +1,6 @@
 //! Anthropic's messages.
 
-use hinagata::module::driver::Driver;
+use hinagata::module::{MessageFormat, driver::Driver};
 use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
@@ -13,6 +13,8 @@ pub(super) static SPEC: ProviderSpec = ProviderSpec {
     name: "anthropic",
     telemetry_name: "anthropic",
     driver: Driver::Anthropic,
+    message_format: MessageFormat::Anthropic,
+    answer_message: |answer| Some(json!({"role": answer.get("role")?, "content": answer.get("content")?})),
     base_url: "https://api.anthropic.com",
     base_url_env: "ANTHROPIC_BASE_URL",
     parse_base_url: str::to_owned,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use hinagata::module::driver::Driver;
+use hinagata::module::{MessageFormat, driver::Driver};
 use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
@@ -17,6 +17,8 @@ pub(super) static SPEC: ProviderSpec = ProviderSpec {
     name: "gemini",
     telemetry_name: "gcp.gemini",
     driver: Driver::Gemini,
+    message_format: MessageFormat::Gemini,
+    answer_message: |answer| answer.pointer("/candidates/0/content").cloned(),
     base_url: "https://generativelanguage.googleapis.com/v1beta",
     base_url_env: "GEMINI_BASE_URL",
     parse_base_url: str::to_owned,

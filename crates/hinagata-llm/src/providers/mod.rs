@@ -11,7 +11,7 @@ mod openai;
 
 use std::{fmt, sync::LazyLock};
 
-use hinagata::module::driver::Driver;
+use hinagata::module::{MessageFormat, driver::Driver};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
@@ -99,6 +99,10 @@ pub(crate) struct ProviderSpec {
     pub(crate) telemetry_name: &'static str,
     /// The driver that writes its requests.
     pub(crate) driver: Driver,
+    /// The format of its messages.
+    pub(crate) message_format: MessageFormat,
+    /// The message in an answer.
+    pub(crate) answer_message: fn(&Value) -> Option<Value>,
     /// The address of the provider's own service.
     pub(crate) base_url: &'static str,
     /// The environment variable that replaces [`Self::base_url`].

@@ -1,6 +1,6 @@
 //! Ollama's `/api/chat`; a stream consists of the same responses, one on each line.
 
-use hinagata::module::driver::Driver;
+use hinagata::module::{MessageFormat, driver::Driver};
 use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
@@ -15,6 +15,8 @@ pub(super) static SPEC: ProviderSpec = ProviderSpec {
     name: "ollama",
     telemetry_name: "ollama",
     driver: Driver::Ollama,
+    message_format: MessageFormat::Ollama,
+    answer_message: |answer| answer.get("message").cloned(),
     base_url: "http://127.0.0.1:11434",
     base_url_env: "OLLAMA_HOST",
     parse_base_url,

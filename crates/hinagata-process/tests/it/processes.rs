@@ -328,3 +328,83 @@ fn module_files_say_what_presets_say_with_what_a_process_knows() {
         asked[1]
     );
 }
+
+/// Runs a process once more, and returns what was kept of it, the oldest first.
+fn run_kept(process: &mut Process, script: &Script) -> (Option<Result<Outcome, Failure>>, Vec<Process>) {
+    let kept = Mutex::new(Vec::new());
+    let keep = |process: &Process| {
+        kept.lock().expect("is whole").push(read_again(process));
+        Ok(())
+    };
+    let (prompts, watch) = (module(), |_: Event<'_>| ());
+    let running = Running::new(&prompts, script, &watch).with_keeper(&keep);
+    let ended = process.run_calls(&running).now_or_never();
+    (ended, kept.into_inner().expect("is whole"))
+}
+
+#[test]
+fn a_process_is_kept_before_the_first_call_and_after_each_answer() {
+    let dialogue = |two_pass: bool| {
+        let mut dialogue = Dialogue::new(vec![Message::user("hello")]);
+        dialogue.options.two_pass = two_pass;
+        Process::from(dialogue)
+    };
+    let mut parallel = Concat::new(chunks(&["a", "b", "c"]));
+    parallel.options.parallel = true;
+    let texts = || chunks(&["a", "b", "c"]);
+    let processes: [(Process, usize); 6] = [
+        (Stream::new(texts()).into(), 1),
+        (Concat::new(texts()).into(), 3),
+        (parallel.into(), 3),
+        (dialogue(false), 1),
+        (dialogue(true), 2),
+        (Summarize::new(texts()).into(), 4),
+    ];
+    for (mut process, calls) in processes {
+        let name = process.name();
+        let (ended, kept) = run_kept(&mut process, &Script::of(&["1", "2", "3", "4"]));
+        let outcome = ended.expect("ends").expect("succeeds");
+        assert_eq!(kept.len(), calls + 1, "{name}");
+        // Whatever was kept goes on to the same result, with the calls that are left.
+        for (answered, mut kept) in kept.into_iter().enumerate() {
+            let answers = &["1", "2", "3", "4"][answered..calls];
+            let script = Script::of(answers);
+            let resumed = run(&mut kept, &script).expect("ends").expect("succeeds");
+            assert_eq!(
+                (resumed.output, script.asked().len()),
+                (outcome.output.clone(), answers.len()),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn answers_of_concurrent_calls_are_kept_by_index_when_one_fails() {
+    let mut concat = Concat::new(chunks(&["a", "b", "c", "d", "e", "f"]));
+    concat.options.parallel = true;
+    let mut process = Process::from(concat);
+    let script = Script::default();
+    script.add([down(), Ok(Answer::new("B")), Ok(Answer::new("C")), Ok(Answer::new("D"))]);
+    let (ended, kept) = run_kept(&mut process, &script);
+    assert!(ended.expect("ends").is_err());
+    assert_eq!(script.asked().len(), 4, "no call starts after a failure");
+    let Some(Process::Concat(last)) = kept.last() else { panic!("is kept") };
+    assert_eq!(last.context.ahead.len(), 3);
+    assert!(last.context.results.is_empty());
+
+    let script = Script::of(&["A", "E", "F"]);
+    let outcome = run(&mut read_again(&process), &script).expect("ends").expect("succeeds");
+    assert_eq!((outcome.output.as_str(), script.asked().len()), ("A\nB\nC\nD\nE\nF", 3));
+}
+
+#[test]
+fn a_process_that_cannot_be_kept_before_its_first_call_calls_nobody() {
+    let script = Script::of(&["1"]);
+    let (prompts, watch) = (module(), |_: Event<'_>| ());
+    let keep = |_: &Process| Err(Error::new(Code::Validation, "the disk is full"));
+    let running = Running::new(&prompts, &script, &watch).with_keeper(&keep);
+    let mut process = Process::from(Concat::new(chunks(&["a"])));
+    let failed = process.run_calls(&running).now_or_never().expect("ends").expect_err("fails");
+    assert_eq!((failed.error.message(), script.asked().len()), ("the disk is full", 0));
+}

@@ -5,11 +5,27 @@ use std::{
     sync::Arc,
 };
 
-use hinagata::{Code, Error, Reason, Result, Warning, module::read_messages};
-use hinagata_agent::{GivenContext, Invocation, Project, choose_model, context_error};
+use hinagata::{
+    Code, Error, Reason, Result, Warning,
+    definition::module_error,
+    module::{
+        driver::{OutputFormat, RequestOptions},
+        json::messages_to_json,
+        read_messages,
+    },
+    ports::PortFuture,
+};
+use hinagata_agent::{
+    AgentChat, ChatHost, ChatTools, GivenContext, Invocation, InvocationOutput, Project, RequestedCall,
+    choose_model, context_error,
+};
 use hinagata_context::{ContextOptions, Frame, Packer};
 use serde_json::Value;
 
+use super::{
+    chat::model_problem,
+    modules::{NoFiles, unknown_format},
+};
 use crate::{
     answer,
     call::{Answer, Call},
@@ -21,6 +37,73 @@ use crate::{
 
 /// `POST /api/agents/{id}/invoke`
 pub(super) async fn invoke_agent(mut call: Call) -> Answer {
+    let (mut fields, invocation) = read_invocation(&mut call).await?;
+    let format = fields.take_string("format")?;
+    let format = format.map(|name| OutputFormat::from_name(&name).ok_or_else(|| unknown_format(&name)));
+    let (format, model) = (format.transpose()?, fields.take_string("model")?);
+    fields.check_unknown()?;
+    let invoked = build_messages(&call.app, invocation).await?;
+    let mut body = invoked.to_json_with(hint_text);
+    match format {
+        None | Some(OutputFormat::Messages) => {}
+        Some(OutputFormat::Text) => body["text"] = invoked.text().into(),
+        Some(OutputFormat::Request(driver)) => {
+            let model = model.or_else(|| invoked.agent.model.clone());
+            let options = RequestOptions { model, ..RequestOptions::default() }.with_files(NoFiles);
+            let formatted = driver.format(&invoked.prompt(), &options).map_err(module_error)?;
+            body["request"] = formatted.to_value();
+            body["notes"] = formatted.notes().into();
+        }
+    }
+    answer::json_response(&body)
+}
+
+/// `POST /api/agents/{id}/chat`
+pub(super) async fn chat_with_agent(mut call: Call) -> Answer {
+    let (mut fields, invocation) = read_invocation(&mut call).await?;
+    let (model, schema) = (fields.take_string("model")?, fields.take_value("schema"));
+    if fields.take_boolean("stream")? == Some(true) {
+        return Err(
+            Problem::bad_request("answers of agents are not streamed").with_hint("leave out `stream`")
+        );
+    }
+    let invoked = build_messages(&call.app, invocation).await?;
+    let App { llm, engine, workspace, .. } = &*call.app;
+    let choice = llm.choose_model(model.as_deref(), invoked.agent.model.as_deref())?;
+    call.notes.set_model(choice.model());
+    let chat = AgentChat {
+        llm,
+        choice,
+        base: RequestOptions::default().with_files(NoFiles),
+        options: fields.into_rest(),
+        schema: schema.map(Arc::new),
+        tools: ChatTools::new(engine.tool_set(), invoked.agent.tools.as_deref(), &workspace.settings),
+        host: &Nobody,
+    };
+    let ended = chat.run(&invoked).await.map_err(model_problem)?;
+    let mut body = ended.reply.answer.to_completion()?;
+    if let Some(verdict) = ended.reply.verdict() {
+        body["answer"] = verdict;
+    }
+    body["steps"] = ended.steps.into();
+    body["messages"] = messages_to_json(&ended.messages);
+    let warnings = invoked.settings_warnings.iter().chain(&invoked.warnings).chain(&ended.warnings);
+    body["warnings"] = warnings.map(|warning| warning.to_json_with(hint_text)).collect();
+    body["notes"] = ended.reply.notes.clone().into();
+    answer::json_response(&body)
+}
+
+/// Nobody is there to approve a call: only the tools of the settings run.
+struct Nobody;
+
+impl ChatHost for Nobody {
+    fn approve_call<'a>(&'a self, _call: &'a RequestedCall) -> PortFuture<'a, bool> {
+        Box::pin(std::future::ready(false))
+    }
+}
+
+/// Reads a call of an agent; returns it with the other fields.
+async fn read_invocation(call: &mut Call) -> Result<(Fields, Invocation), Problem> {
     // Agents and packed files belong to the whole workspace.
     call.require_unrestricted()?;
     let agent = call.path_param("id")?.to_owned();
@@ -34,23 +117,17 @@ pub(super) async fn invoke_agent(mut call: Call) -> Answer {
             .map_err(|error| Problem::bad_request(format!("invalid `history`: {error}")))?,
     };
     let (parent, variables) = (fields.take_string("parent")?, fields.take_object("variables")?);
-    let context = fields.take_value("context").map(parse_context).transpose()?;
-    fields.check_unknown()?;
+    let context = fields.take_value("context").map(GivenContext::from_document).transpose();
+    let context = context.map_err(|error| {
+        Problem::bad_request(format!("`context` must be a string, a packed context or messages: {error}"))
+    })?;
     let invocation =
         Invocation { agent: Some(agent), parent, variables, history, context, ..Invocation::new(prompt) };
-    let invoked =
-        run_blocking(&call.app, move |app| open_project(app)?.invoke(&invocation, Some(&app.engine))).await?;
-    answer::json_response(&invoked.to_json_with(hint_text))
+    Ok((fields, invocation))
 }
 
-/// A context to use instead of packing one: a text, or the response of a pack request.
-fn parse_context(context: Value) -> Result<GivenContext, Problem> {
-    match context {
-        Value::String(text) => Ok(GivenContext::new(text)),
-        packed => serde_json::from_value(packed).map_err(|error| {
-            Problem::bad_request(format!("`context` must be a string or a packed context: {error}"))
-        }),
-    }
+async fn build_messages(app: &Arc<App>, invocation: Invocation) -> Result<InvocationOutput, Problem> {
+    run_blocking(app, move |app| open_project(app)?.invoke(&invocation, Some(&app.engine))).await
 }
 
 /// `POST /api/context/pack`

@@ -91,7 +91,7 @@ async fn stream_chat(llm: &Llm, chat: ChatCall) -> Answer {
 }
 
 /// The problem of a failed call. Its `Retry-After` is that of the provider.
-fn model_problem(error: Error) -> Problem {
+pub(super) fn model_problem(error: Error) -> Problem {
     let seconds = error.details().get("retry_after").and_then(Value::as_u64);
     let problem = Problem::from(error);
     match seconds.and_then(|seconds| u32::try_from(seconds).ok()) {

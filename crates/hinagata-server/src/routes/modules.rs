@@ -98,7 +98,7 @@ pub(super) async fn format_modules(mut call: Call) -> Answer {
     )
 }
 
-fn unknown_format(name: &str) -> Problem {
+pub(super) fn unknown_format(name: &str) -> Problem {
     let names = OutputFormat::ALL.map(OutputFormat::name);
     Problem::bad_request(format!("unknown format `{name}`"))
         .with_member("near", near_names(name, names))
@@ -106,7 +106,7 @@ fn unknown_format(name: &str) -> Problem {
 }
 
 /// Refuses all files: a caller does not choose files of this machine.
-struct NoFiles;
+pub(super) struct NoFiles;
 
 impl Files for NoFiles {
     fn read(&self, _path: &str) -> Result<Vec<u8>, String> {

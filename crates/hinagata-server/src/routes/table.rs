@@ -398,6 +398,16 @@ pub(super) static ROUTES: &[Route] = &[
     )
     .body("InvokeRequest", true)
     .responses(&[json(200, "Invoked", "the messages")]),
+    post(
+        "/api/agents/{id}/chat",
+        Some(Chat),
+        "agents",
+        "Send the messages of an agent call to a model, and run the tools that it calls and the settings allow",
+        |call| Box::pin(agents::chat_with_agent(call)),
+    )
+    .time_limit(ByHandler)
+    .body("AgentChatRequest", true)
+    .responses(&[json(200, "AgentChat", "the model's last response as an OpenAI chat completion")]),
     post("/api/context/pack", Some(Chat), "agents", "Pack files of the workspace into one text", |call| {
         Box::pin(agents::pack_context(call))
     })

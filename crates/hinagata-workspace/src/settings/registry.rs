@@ -241,6 +241,8 @@ pub static SETTINGS: &[Setting] = &[
     privileged("models.*", Kind::Any, "", "a model: provider, the provider's name for it, aliases, options, turns, tokenizer file"),
     setting_of("answers.mode", Kind::Word(&["strict", "repair", "off"]), "repair", "how answers with a schema are checked"),
     privileged("answers.retries", COUNT_U32, "1", "how often a wrong answer is asked again with its faults"),
+    privileged("agent.max_steps", COUNT_U32, "8", "maximum answers of a chat in which the model calls tools"),
+    privileged("agent.allow_tools", Kind::Texts, "", "tools that the model of a chat may call without approval; * stands for any characters"),
     privileged("server.listen", Kind::Text, "127.0.0.1:8700", "address and TCP port of the daemon; port 0 selects a free one"),
     privileged(
         "server.open",

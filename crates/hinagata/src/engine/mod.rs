@@ -78,7 +78,7 @@ use crate::watch::{self, Change, Watcher};
 use crate::{
     Approvals, Catalog, Code, Diagnostic, Error, LocalPlaces, Reach, Result, StateDir,
     definition::Inherited,
-    ports::Ports,
+    ports::{Ports, ToolSet},
     store::{StoreChange, StoreSnapshot, check_change},
 };
 
@@ -399,6 +399,13 @@ impl Engine {
         let (snapshot, store) = self.current();
         let known = self.known_tools(&snapshot, store.as_deref());
         known.map(|known| known.set.diagnostics().to_vec()).unwrap_or_default()
+    }
+
+    /// The tools of the store and of packs; `None` if there are none.
+    #[must_use]
+    pub fn tool_set(&self) -> Option<Arc<dyn ToolSet>> {
+        let (snapshot, store) = self.current();
+        self.tools(&snapshot, store.as_deref()).map(|known| Arc::clone(&known.set))
     }
 
     /// The preferred word for `word` in `namespace`, such as `tool`.

@@ -1,8 +1,14 @@
-//! `hina agent`: the agents of a project, and the messages of a call to one.
+//! `hina agent`: the agents of a project, the messages of a call to one, and its answers.
+
+#[cfg(feature = "llm")]
+mod chat;
+#[cfg(feature = "llm")]
+mod session;
 
 use std::path::PathBuf;
 
 use hinagata::{
+    Engine,
     definition::module_error,
     module::{
         driver::{OutputFormat, RequestOptions},
@@ -39,7 +45,8 @@ const EXAMPLES: &str = "Examples:
   hina agent invoke 'Check the log module'
   hina agent invoke - --agent planner --parent manager < task.txt
   hina agent invoke 'Go on' mood=calm --history history.json --json
-  hina context pack src | hina agent invoke 'Explain this' --context -";
+  hina context pack src | hina agent invoke 'Explain this' --context -
+  hina agent chat planner 'What is left to do?' --model gpt-5-mini --session plan.jsonl";
 
 #[derive(clap::Subcommand)]
 enum Action {
@@ -47,6 +54,8 @@ enum Action {
     List,
     /// Print the messages of a call: system prompt, history, user prompt with the packed context
     Invoke(Box<InvokeArguments>),
+    #[cfg(feature = "llm")]
+    Chat(Box<chat::ChatArguments>),
 }
 
 #[derive(clap::Args)]
@@ -55,12 +64,26 @@ struct InvokeArguments {
     #[arg(allow_hyphen_values = true)]
     prompt: String,
 
-    #[command(flatten)]
-    variables: VariableArguments,
-
     /// The agent [default: the manager]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
+
+    #[command(flatten)]
+    call: CallArguments,
+
+    /// The format of the result [default: messages]
+    #[arg(long, value_parser = format_parser())]
+    format: Option<OutputFormat>,
+
+    #[command(flatten)]
+    request: RequestArguments,
+}
+
+/// The input of a call.
+#[derive(clap::Args)]
+struct CallArguments {
+    #[command(flatten)]
+    variables: VariableArguments,
 
     /// The agent that asks
     #[arg(long, value_name = "ID")]
@@ -74,20 +97,13 @@ struct InvokeArguments {
     #[arg(long, value_name = "FILE")]
     template: Option<String>,
 
-    /// The context, in the place of what would be packed: a text, or what `hina context pack --json` printed
+    /// The context, in the place of what would be packed: a text, what `hina context pack --json` printed, or a JSON list of messages
     #[arg(long, value_name = "FILE")]
     context: Option<PathBuf>,
 
     /// Pack no files
     #[arg(long, conflicts_with = "context")]
     no_context: bool,
-
-    /// The format of the result [default: messages]
-    #[arg(long, value_parser = format_parser())]
-    format: Option<OutputFormat>,
-
-    #[command(flatten)]
-    request: RequestArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
@@ -103,6 +119,8 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             list(&project, globals)
         }
         Action::Invoke(arguments) => arguments.invoke(&project, &workspace, globals),
+        #[cfg(feature = "llm")]
+        Action::Chat(arguments) => arguments.chat(&project, &workspace, globals),
     }
 }
 
@@ -134,20 +152,16 @@ fn row(agent: &Agent) -> Vec<String> {
 
 impl InvokeArguments {
     fn invoke(&self, project: &Project, workspace: &Workspace, globals: &Globals) -> Result<(), Failure> {
-        let invocation = self.read()?;
+        let inputs = Inputs::default();
+        let prompt = read_prompt(&self.prompt, &inputs)?;
+        let invocation = self.call.read(self.agent.clone(), prompt, &inputs)?;
         // Prompts of the catalog, and agents that the settings do not know, need everything.
         let known = project.agent(self.agent.as_deref(), None);
         let engine = match known.is_ok_and(|agent| !names_catalog(&agent)) {
             true => None,
             false => Some(workspace.open_engine()?),
         };
-        let bar = Bar::new(globals.json);
-        let on_progress = |progress| bar.show_packing(progress);
-        let limits = project.context.templates.limits.clone();
-        let invoked = stack::run_with_stack(&limits, || {
-            Ok(project.invoke_with(&invocation, engine.as_ref(), &on_progress)?)
-        })?;
-        drop(bar);
+        let invoked = build_messages(project, &invocation, engine.as_ref(), globals)?;
         let format = Format::from_globals(globals);
         if format == Format::Text {
             print_warnings(workspace, &invoked.warnings);
@@ -176,27 +190,44 @@ impl InvokeArguments {
             (_, Format::Text) => output::print_json(&messages_to_json(&invoked.messages)),
         }
     }
+}
 
-    fn read(&self) -> Result<Invocation, Failure> {
-        let inputs = Inputs::default();
-        let prompt = match self.prompt.as_str() {
-            "-" => inputs.read_text("-".as_ref(), "PROMPT")?,
-            prompt => prompt.to_owned(),
-        };
-        let history = self.history.as_ref().map(|path| read_conversation(path, &inputs)).transpose()?;
+fn read_prompt(prompt: &str, inputs: &Inputs) -> Result<String, Failure> {
+    match prompt {
+        "-" => inputs.read_text("-".as_ref(), "PROMPT"),
+        prompt => Ok(prompt.to_owned()),
+    }
+}
+
+/// Builds the messages of a call, and shows the progress of packing.
+fn build_messages(
+    project: &Project,
+    invocation: &Invocation,
+    engine: Option<&Engine>,
+    globals: &Globals,
+) -> Result<InvocationOutput, Failure> {
+    let bar = Bar::new(globals.json);
+    let on_progress = |progress| bar.show_packing(progress);
+    let limits = project.context.templates.limits.clone();
+    stack::run_with_stack(&limits, || Ok(project.invoke_with(invocation, engine, &on_progress)?))
+}
+
+impl CallArguments {
+    fn read(&self, agent: Option<String>, prompt: String, inputs: &Inputs) -> Result<Invocation, Failure> {
+        let history = self.history.as_ref().map(|path| read_conversation(path, inputs)).transpose()?;
         let template = self
             .template
             .as_ref()
             .map(|file| PromptSource::File(TemplateFile { file: file.clone(), ..TemplateFile::default() }));
         Ok(Invocation {
-            agent: self.agent.clone(),
+            agent,
             parent: self.parent.clone(),
             prompt,
-            variables: self.variables.read(&inputs)?.values,
+            variables: self.variables.read(inputs)?.values,
             history: history.unwrap_or_default(),
             prompt_role: None,
             prompt_template: template,
-            context: self.read_context(&inputs)?,
+            context: self.read_context(inputs)?,
         })
     }
 
@@ -206,14 +237,13 @@ impl InvokeArguments {
         }
         let Some(path) = &self.context else { return Ok(None) };
         let text = inputs.read_text(path, &format!("--context {}", path.display()))?;
-        match serde_json::from_str::<Value>(&text) {
-            Ok(packed) if packed.get("text").is_some() => {
-                serde_json::from_value(packed).map(Some).map_err(|error| {
-                    Failure::usage_error(format!("`{}` is not a packed context: {error}", path.display()))
-                        .with_hint("give a text, or what `hina context pack --json` printed")
-                })
-            }
-            _ => Ok(Some(GivenContext::new(text))),
+        let document = serde_json::from_str::<Value>(&text).ok();
+        match document.filter(GivenContext::is_document) {
+            None => Ok(Some(GivenContext::new(text))),
+            Some(document) => GivenContext::from_document(document).map(Some).map_err(|error| {
+                Failure::usage_error(format!("`{}` is not a context: {error}", path.display()))
+                    .with_hint("give a text, what `hina context pack --json` printed, or a list of messages")
+            }),
         }
     }
 }
