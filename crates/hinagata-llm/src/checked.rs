@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, sync::Arc, time::Instant};
 
 use hinagata::{
-    Code, Error, Rendered, Result, Settings,
+    Code, Error, Rendered, Result,
     definition::module_error,
     module::{
         CompiledPrompt, Element, Message,
@@ -49,20 +49,6 @@ impl ChatCall {
     pub fn with_schema(mut self, schema: Value) -> Self {
         Arc::make_mut(&mut self.prompt).schema = Some(Arc::new(schema));
         self
-    }
-}
-
-/// How answers with a schema are checked.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct AnswerRules {
-    mode: AnswerMode,
-    retries: u64,
-}
-
-impl AnswerRules {
-    pub(crate) fn from_settings(settings: &Settings) -> Self {
-        let mode = settings.text("answers.mode").and_then(AnswerMode::from_name).unwrap_or_default();
-        Self { mode, retries: settings.count("answers.retries").unwrap_or(1) }
     }
 }
 

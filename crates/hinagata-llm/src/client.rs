@@ -95,7 +95,9 @@ impl Sender {
         call: Pin<&mut impl Future<Output = Result<T>>>,
     ) -> Result<(T, Pass)> {
         let gate = choice.endpoint.gate.get_or_init(|| self.find_gate(choice));
-        let mut pass = gate.admit_call(self.clock.now()).map_err(|refusal| refusal.to_error(choice))?;
+        let mut pass = gate
+            .admit_call(self.clock.now())
+            .map_err(|refusal| refusal.to_error(choice.provider(), choice.model()))?;
         let result = timeout(time, call).await.unwrap_or_else(|_| Err(timeout_error(choice, time)));
         pass.record_outcome(call_outcome(&result), self.clock.now());
         result.map(|value| (value, pass))

@@ -13,7 +13,7 @@ use hinagata::{Error, Reason, Result};
 use hinagata_http::{AdmittedCall, BreakerChange, BreakerRules, CallOutcome, CircuitBreaker};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{ChosenModel, failure::model_error};
+use crate::failure::model_error;
 
 /// Returns the current moment.
 #[derive(Clone)]
@@ -72,8 +72,8 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
-    pub(crate) fn to_error(self, choice: &ChosenModel) -> Error {
-        let provider = choice.provider();
+    /// The error of a call to `model`.
+    pub(crate) fn to_error(self, provider: &str, model: &str) -> Error {
         let (error, wait) = match self {
             Self::Concurrency { most } => (
                 model_error(Reason::Busy, format!("`{provider}` already has {most} concurrent calls"))
@@ -92,10 +92,7 @@ impl Refusal {
                 wait,
             ),
         };
-        error
-            .with("provider", provider)
-            .with("model", choice.model())
-            .with("retry_after", whole_seconds(wait).max(1))
+        error.with("provider", provider).with("model", model).with("retry_after", whole_seconds(wait).max(1))
     }
 }
 

@@ -24,6 +24,7 @@
 //! appear in errors, logs or `Debug`.
 
 mod answer;
+mod answer_rules;
 mod checked;
 mod client;
 mod completion;

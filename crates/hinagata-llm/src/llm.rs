@@ -18,7 +18,7 @@ use tracing::Instrument as _;
 
 use crate::{
     Answer, AnswerStream, ChosenModel, Models, ProviderRequest,
-    checked::AnswerRules,
+    answer_rules::AnswerRules,
     client::{Sender, read_body},
     connector::Connector,
     gate::{Clock, GateRules},

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use hinagata::{Reason, Result, Settings, module::driver::Driver, settings::ModelNames};
+use hinagata::{
+    Reason, Result, Settings,
+    module::driver::{Driver, TurnRule},
+    settings::ModelNames,
+};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -10,8 +14,10 @@ use crate::{
     ProviderKind,
     endpoint::{Endpoint, Env, Header, ProviderSettings, setting_error},
     failure::validation_error,
-    request::{TURNS, parse_turns},
 };
+
+/// The option that says which messages share a turn.
+pub(crate) const TURNS: &str = "turns";
 
 /// The model of a call.
 #[derive(Clone, Debug)]
@@ -212,7 +218,7 @@ impl Registry {
         }
         let mut options = own.options;
         if let Some(turns) = own.turns {
-            parse_turns(&turns).map_err(|_| {
+            TurnRule::from_name(&turns).ok_or_else(|| {
                 setting_error(&setting, format!("unknown rule `{turns}` in `{setting}.turns`"))
                     .with_hint("use `as-is`, `join` or `alternate`")
             })?;

@@ -19,6 +19,7 @@ use url::Url;
 use crate::{
     ChosenModel,
     failure::validation_error,
+    models::TURNS,
     options::{self, RequestFields, Translated},
     providers::StreamField,
 };
@@ -73,14 +74,11 @@ impl ProviderRequest {
     }
 }
 
-/// The option that says which messages share a turn.
-pub(crate) const TURNS: &str = "turns";
-
 /// The rule with this name.
 ///
 /// # Errors
 /// Code `validation`, reason `option`.
-pub(crate) fn parse_turns(name: &str) -> Result<TurnRule> {
+fn parse_turns(name: &str) -> Result<TurnRule> {
     TurnRule::from_name(name).ok_or_else(|| {
         validation_error("the option `turns` must be `as-is`, `join` or `alternate`")
             .with_reason(Reason::Option)

@@ -58,11 +58,10 @@ pub use format::{
     Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions, element_text, elements_text,
     escape_headings, may_have_heading, prompt_text,
 };
-pub use json::Functions;
+pub use json::{Functions, MessageReader, read_messages};
 pub use merge::merge_modules;
 pub use message::{
-    Message, MessageFormat, MessagePart, MessageReader, PartContent, Reasoning, Role, ToolCall, ToolResult,
-    ToolValue, read_messages,
+    Message, MessageFormat, MessagePart, PartContent, Reasoning, Role, ToolCall, ToolResult, ToolValue,
 };
 pub use module::PromptModule;
 pub use section::{CustomSection, Order, Part, Section, SectionName};

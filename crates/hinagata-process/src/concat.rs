@@ -7,7 +7,7 @@ use hinagata::{Result, module::PromptModule};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Chunk, Outcome, Phase, Range, Running, Step, walk::no_chunks_error};
+use crate::{Chunk, Outcome, Phase, Range, Running, Step, port::Kind, walk::no_chunks_error};
 
 /// Concurrent calls.
 const AT_ONCE: usize = 4;
@@ -61,6 +61,10 @@ impl Default for ConcatOptions {
     fn default() -> Self {
         Self { batch_size: 1, parallel: false, separator: "\n".to_owned() }
     }
+}
+
+impl Kind for Concat {
+    const NAME: &'static str = "concat";
 }
 
 impl Concat {

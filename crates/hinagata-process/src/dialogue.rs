@@ -12,6 +12,7 @@ use crate::{
     Answer, Ask, Note, Outcome, Phase, Running, State, Step,
     data::{conversation, message_tokens},
     modules,
+    port::Kind,
 };
 
 /// Continues a conversation; with two passes the model first writes a note that prepares the answer.
@@ -62,6 +63,10 @@ pub struct DialogueOptions {
     pub include_materials: bool,
     /// Most tokens of the messages: the oldest turns are left out, but never the last one.
     pub target_tokens: Option<u64>,
+}
+
+impl Kind for Dialogue {
+    const NAME: &'static str = "dialogue";
 }
 
 impl Dialogue {

@@ -7,9 +7,10 @@ use hinagata::{
     ports::PortFuture,
     tokens::{TokenCount, TokenCounter},
 };
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use crate::{Process, Range};
+use crate::Range;
 
 /// A model that answers prompts.
 pub trait Ask: Send + Sync {
@@ -170,17 +171,24 @@ impl<F: Fn(Event<'_>) + Send + Sync> Watch for F {
 
 /// Keeps the progress of a process, such as in a file; implemented for functions.
 pub trait Keep: Send + Sync {
-    /// Keeps a process: before its first call, and after each complete answer. The process waits for it.
+    /// Keeps a serialized [`Process`](crate::Process): before its first call, and after each complete answer. The process waits
+    /// for it.
     ///
     /// # Errors
     /// An error ends the process. One that only loses progress should be reported instead: the process goes on without.
-    fn keep_process(&self, process: &Process) -> Result<()>;
+    fn keep_process(&self, process: Value) -> Result<()>;
 }
 
-impl<F: Fn(&Process) -> Result<()> + Send + Sync> Keep for F {
-    fn keep_process(&self, process: &Process) -> Result<()> {
+impl<F: Fn(Value) -> Result<()> + Send + Sync> Keep for F {
+    fn keep_process(&self, process: Value) -> Result<()> {
         self(process)
     }
+}
+
+/// A kind of process.
+pub(crate) trait Kind: Serialize {
+    /// The name in commands and files.
+    const NAME: &'static str;
 }
 
 /// The environment of a running process.
@@ -230,12 +238,15 @@ impl<'r> Running<'r> {
     }
 
     /// Keeps the progress of a process that has not called yet.
-    pub(crate) fn keep_begin(&self, process: &(impl Clone + Into<Process>)) -> Result<()> {
-        self.keep.map_or(Ok(()), |keep| keep.keep_process(&process.clone().into()))
+    pub(crate) fn keep_begin<K: Kind>(&self, process: &K) -> Result<()> {
+        let Some(keep) = self.keep else { return Ok(()) };
+        let mut state = json!(process);
+        state["process"] = K::NAME.into();
+        keep.keep_process(state)
     }
 
     /// Keeps the progress of a process that has recorded the answer of a step, and reports it.
-    pub(crate) fn keep_answer(&self, process: &(impl Clone + Into<Process>), step: Step) -> Result<()> {
+    pub(crate) fn keep_answer(&self, process: &impl Kind, step: Step) -> Result<()> {
         self.keep_begin(process)?;
         self.watch.on_event(Event::Finished(step));
         Ok(())

@@ -5,7 +5,7 @@ use std::fmt;
 use hinagata::{Error, tokens::TokenCount};
 use serde::{Deserialize, Serialize};
 
-use crate::{Ask, Concat, Dialogue, Running, State, Stream, Summarize};
+use crate::{Ask, Concat, Dialogue, Running, State, Stream, Summarize, port::Kind as _};
 
 /// A process and its progress. Serialized, it is the state to resume from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,10 +96,10 @@ impl Process {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
-            Self::Stream(_) => "stream",
-            Self::Concat(_) => "concat",
-            Self::Dialogue(_) => "dialogue",
-            Self::Summarize(_) => "summarize",
+            Self::Stream(_) => Stream::NAME,
+            Self::Concat(_) => Concat::NAME,
+            Self::Dialogue(_) => Dialogue::NAME,
+            Self::Summarize(_) => Summarize::NAME,
         }
     }
 

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Chunk, Outcome, Phase, Range, Running, State,
+    port::Kind,
     walk::{Limits, Passes, Walk, no_chunks_error},
 };
 
@@ -47,6 +48,10 @@ pub struct StreamOptions {
     pub max_chunk: Option<usize>,
     /// Approximate number of tokens of the state; the prompts read it as `targetTokens`.
     pub target_tokens: Option<u64>,
+}
+
+impl Kind for Stream {
+    const NAME: &'static str = "stream";
 }
 
 impl Stream {

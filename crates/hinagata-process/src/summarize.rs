@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Chunk, Note, Outcome, Phase, Range, Running, State, modules,
+    port::Kind,
     walk::{Limits, Passes, Walk, no_chunks_error},
 };
 
@@ -84,6 +85,10 @@ impl SummarizeOptions {
         let unlimited = self.token_limit.is_none() && self.max_chunk.is_none();
         Limits { tokens: self.token_limit, chunks: if unlimited { Some(CHUNKS) } else { self.max_chunk } }
     }
+}
+
+impl Kind for Summarize {
+    const NAME: &'static str = "summarize";
 }
 
 impl Summarize {

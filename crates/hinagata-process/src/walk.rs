@@ -5,7 +5,7 @@ use std::iter;
 use hinagata::{Code, Error, Reason, Result, module::PromptModule};
 use serde_json::{Value, json};
 
-use crate::{Ask, Chunk, Phase, Process, Range, Running, State, Step};
+use crate::{Ask, Chunk, Phase, Range, Running, State, Step, port::Kind};
 
 /// The limits of one call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,7 +61,7 @@ pub(crate) struct Walk<'w> {
 }
 
 /// A process whose answers are states for the next call.
-pub(crate) trait Passes: Clone + Into<Process> {
+pub(crate) trait Passes: Kind {
     /// The state and the chunks of the last complete answer.
     fn progress(&mut self) -> (&mut State, &mut Option<Range>);
 }

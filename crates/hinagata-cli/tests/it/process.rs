@@ -45,7 +45,7 @@ fn a_text_is_analysed_then_summarised() {
     for text in ["an1", "an2", "su1", "the summary"] {
         provider.reply(text_reply(text));
     }
-    let arguments = ["summarize", "a.txt", "--model", "m", "--chunk-tokens", "5", "--token-limit", "5"];
+    let arguments = ["summarize", "a.txt", "--model", "m", "--chunk-tokens", "7", "--token-limit", "7"];
     let output = hina(place.path(), &provider)
         .args(arguments)
         .args(["--target-tokens", "70", "--instruction", "Mind the parts.", "-o", "temperature=0"])
@@ -65,7 +65,7 @@ fn a_text_is_analysed_then_summarised() {
 fn what_failed_is_kept_and_goes_on_where_it_ended() {
     let (place, provider) = (place(), FakeProvider::start());
     provider.reply(text_reply("ONE")).reply(Reply::status(400, "no"));
-    let concat = ["concat", "a.txt", "--model", "m", "--chunk-tokens", "5", "--json"];
+    let concat = ["concat", "a.txt", "--model", "m", "--chunk-tokens", "7", "--json"];
     let output = hina(place.path(), &provider)
         .args(concat)
         .args(["--instruction", "Shout.", "--separator", " + "])
@@ -94,7 +94,7 @@ fn ctrl_c_keeps_the_state() {
     let (place, provider) = (place(), FakeProvider::start());
     provider.reply(text_reply("ONE")).reply(Reply::Silence);
     let child = hina(place.path(), &provider)
-        .args(["stream", "a.txt", "--model", "m", "--max-chunks", "1", "--chunk-tokens", "5"])
+        .args(["stream", "a.txt", "--model", "m", "--max-chunks", "1", "--chunk-tokens", "7"])
         .args(["--instruction", "Fold.", "--state", "mine.json"])
         .stderr(Stdio::piped())
         .stdout(Stdio::piped())

@@ -68,7 +68,7 @@ fn kill_until_done(whole: Duration, parallel: bool) -> usize {
         command.arg("concat");
         match state.exists() {
             true => command.args(["--resume", "state.json"]),
-            false => command.args(["a.txt", "--model", "m", "--chunk-tokens", "6", "--instruction", "Copy."]),
+            false => command.args(["a.txt", "--model", "m", "--chunk-tokens", "9", "--instruction", "Copy."]),
         };
         command.args(["--state", "state.json"]).args((parallel && !state.exists()).then_some("--parallel"));
         let before = kept_answers(&state);

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Attachment, CacheHint, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent,
     Role,
-    format::{Sink, fence, result_value_text},
+    format::{Sink, fence},
     json::{self, Writer},
     message::{ToolResult, ToolValue},
 };
@@ -383,7 +383,7 @@ impl Request<'_> {
                 }
                 self.write_pieces(&pieces, Author::User, End::PLAIN, writer)
             })?,
-            value => writer.write_string(&result_value_text(value)),
+            value => writer.write_string(&value.to_text()),
         }
         if result.value.is_error() {
             writer.write_value_field("is_error", &Value::Bool(true));

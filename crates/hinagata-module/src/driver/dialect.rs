@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Attachment, Chunk, Content, Element, Error, Material, TextOptions,
     element::JsonContent,
-    format::{Marks, Sink, Tag, fence, one_line, result_value_text, write_section},
+    format::{Marks, Sink, Tag, fence, one_line, write_section},
     json,
 };
 
@@ -100,7 +100,7 @@ impl ElementWriter {
             Element::Text(element) => element.content.texts().for_each(note),
             Element::Message(message) => {
                 message.texts().for_each(&mut note);
-                message.tool_results().for_each(|result| note(&result_value_text(&result.value)));
+                message.tool_results().for_each(|result| note(&result.value.to_text()));
             }
             Element::Section(_) | Element::Subsection(_) | Element::Json(_) => {
                 let mut any = HasMark(false);

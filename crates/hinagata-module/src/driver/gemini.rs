@@ -212,7 +212,7 @@ impl Request<'_, '_> {
             ToolValue::Data(value) => json!({"output": **value}),
             ToolValue::Error(value) => json!({"error": **value}),
             value @ ToolValue::Parts { is_error, .. } => {
-                let text = crate::format::result_value_text(value);
+                let text = value.to_text();
                 json!({if *is_error { "error" } else { "output" }: text})
             }
         };

@@ -14,8 +14,7 @@ use super::{
 };
 use crate::{
     Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent, Role,
-    format::{Sink, result_value_text},
-    json::Writer,
+    format::Sink, json::Writer,
 };
 
 /// The format of the messages.
@@ -223,7 +222,7 @@ fn write_result(message: &Message, part: &MessagePart, writer: &mut Writer) {
             writer.write_field("tool_name", name);
         }
         writer.write_key("content");
-        writer.write_string(&result_value_text(&result.value));
+        writer.write_string(&result.value.to_text());
     });
 }
 

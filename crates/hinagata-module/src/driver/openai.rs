@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent, Role,
-    format::{Sink, result_value_text},
+    format::Sink,
     json::{self, Writer},
     message::{ToolCall, ToolResult, ToolValue},
 };
@@ -215,7 +215,7 @@ impl Request<'_> {
                         }
                     }
                 }),
-                value => writer.write_string(&result_value_text(value)),
+                value => writer.write_string(&value.to_text()),
             }
         });
     }

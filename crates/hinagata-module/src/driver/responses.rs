@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent, Role,
-    format::{Sink, result_value_text},
+    format::Sink,
     json::Writer,
     message::{ToolCall, ToolResult, ToolValue},
 };
@@ -224,7 +224,7 @@ impl Request<'_> {
                 self.write_pieces(&pieces, writer).map(drop)
             }),
             value => {
-                writer.write_string(&result_value_text(value));
+                writer.write_string(&value.to_text());
                 Ok(())
             }
         }

@@ -15,4 +15,4 @@ pub(crate) use line::one_line;
 pub use options::{Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions};
 pub(crate) use sink::Sink;
 pub use text::{element_text, elements_text, prompt_text};
-pub(crate) use text::{fence, result_value_text, write_prompt};
+pub(crate) use text::{fence, write_prompt};

@@ -425,24 +425,27 @@ fn result_text(result: &ToolResult) -> Cow<'_, str> {
         value @ ToolValue::Parts { parts, .. } if value.media().next().is_some() => {
             Cow::Owned(content_text(&Content::Parts(parts.clone())).into_owned())
         }
-        value => result_value_text(value),
+        value => value.to_text(),
     }
 }
 
-/// The text of a tool result in compact form, as in requests; images and files are left out.
-pub(crate) fn result_value_text(value: &ToolValue) -> Cow<'_, str> {
-    match value {
-        ToolValue::Text(text) => Cow::Borrowed(text),
-        ToolValue::Data(value) => Cow::Owned(json::to_compact_string(value)),
-        ToolValue::Error(value) => {
-            Cow::Owned(json::to_compact_string(&serde_json::json!({"error": **value})))
-        }
-        ToolValue::Parts { parts, .. } => {
-            let texts = parts.iter().filter_map(|part| match part {
-                Attachment::Text(text) => Some(text.as_str()),
-                _ => None,
-            });
-            Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
+impl ToolValue {
+    /// The text of the value, as requests contain it: data as JSON, without images and files.
+    #[must_use]
+    pub fn to_text(&self) -> Cow<'_, str> {
+        match self {
+            ToolValue::Text(text) => Cow::Borrowed(text),
+            ToolValue::Data(value) => Cow::Owned(json::to_compact_string(value)),
+            ToolValue::Error(value) => {
+                Cow::Owned(json::to_compact_string(&serde_json::json!({"error": **value})))
+            }
+            ToolValue::Parts { parts, .. } => {
+                let texts = parts.iter().filter_map(|part| match part {
+                    Attachment::Text(text) => Some(text.as_str()),
+                    _ => None,
+                });
+                Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
+            }
         }
     }
 }

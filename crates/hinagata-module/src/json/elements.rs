@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::read::{Reader, is_subsection};
+use super::{
+    messages::Expected,
+    read::{Reader, is_subsection},
+};
 use crate::{
     Chunk, Element, Material, Message, MessageFormat, Problem, SectionElement, SectionItem,
     SubsectionElement, Text, TextElement,
     element::{JsonContent, JsonElement},
-    message::Expected,
 };
 
 impl Reader<'_> {

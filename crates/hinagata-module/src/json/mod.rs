@@ -1,11 +1,13 @@
 //! Modules and prompts as JSON documents.
 
 mod elements;
+mod messages;
 mod number;
 mod read;
 mod to_value;
 mod write;
 
+pub use messages::{MessageReader, read_messages};
 pub use read::Functions;
 pub(crate) use read::Reader;
 pub use to_value::messages_to_json;

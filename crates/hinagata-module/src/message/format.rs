@@ -1,7 +1,5 @@
 //! The formats in which programs keep messages.
 
-use crate::driver::Driver;
-
 /// A format of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -34,16 +32,16 @@ impl MessageFormat {
         Self::Mcp,
     ];
 
-    /// The name; that of the driver, if there is one.
+    /// The name; also that of the driver, if there is one.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Own => "hinagata",
-            Self::OpenAi => Driver::OpenAi.name(),
-            Self::OpenAiResponses => Driver::OpenAiResponses.name(),
-            Self::Anthropic => Driver::Anthropic.name(),
-            Self::Gemini => Driver::Gemini.name(),
-            Self::Ollama => Driver::Ollama.name(),
+            Self::OpenAi => "openai",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
             Self::Mcp => "mcp",
         }
     }

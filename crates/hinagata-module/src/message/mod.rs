@@ -5,18 +5,16 @@
 
 mod format;
 mod part;
-mod read;
 mod source;
 
 use std::{fmt, sync::Arc};
 
 use crate::{Attachment, Content, Text, element::Meta};
 
+pub(crate) use format::FormatSet;
 pub use format::MessageFormat;
 pub use part::{MessagePart, PartContent, Reasoning, ToolCall, ToolResult, ToolValue};
-pub(crate) use read::Expected;
-pub use read::{MessageReader, read_messages};
-pub(crate) use source::Source;
+pub(crate) use source::{PartPlace, Source};
 
 /// The speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,12 +60,12 @@ impl fmt::Display for Role {
 /// A message of a conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    role: Role,
-    name: Option<Text>,
-    id: Option<Text>,
-    body: Body,
+    pub(crate) role: Role,
+    pub(crate) name: Option<Text>,
+    pub(crate) id: Option<Text>,
+    pub(crate) body: Body,
     /// The document that it was read from, unless it was changed afterwards.
-    source: Option<Arc<Source>>,
+    pub(crate) source: Option<Arc<Source>>,
     pub(crate) meta: Meta,
 }
 
@@ -86,6 +84,13 @@ impl From<Content> for Body {
             Content::Text(text) => Self::Text(text),
             Content::Parts(parts) => Self::Parts(parts.into_iter().map(MessagePart::from).collect()),
         }
+    }
+}
+
+impl Default for Message {
+    /// An empty message of the user.
+    fn default() -> Self {
+        Self::user(Text::default())
     }
 }
 

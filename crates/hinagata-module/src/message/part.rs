@@ -112,12 +112,6 @@ impl ToolValue {
         matches!(self, Self::Error(_) | Self::Parts { is_error: true, .. })
     }
 
-    /// The text of the value, as requests contain it: data as JSON, without images and files.
-    #[must_use]
-    pub fn to_text(&self) -> std::borrow::Cow<'_, str> {
-        crate::format::result_value_text(self)
-    }
-
     /// The images and files in it.
     pub(crate) fn media(&self) -> impl Iterator<Item = &Attachment> {
         let parts = match self {
@@ -138,7 +132,7 @@ pub struct Reasoning {
 }
 
 impl MessagePart {
-    pub(super) fn with_source(content: PartContent, source: &Arc<Source>, place: PartPlace) -> Self {
+    pub(crate) fn with_source(content: PartContent, source: &Arc<Source>, place: PartPlace) -> Self {
         Self { content, source: Some((Arc::clone(source), place)) }
     }
 

@@ -128,13 +128,10 @@ impl<'f> StateFile<'f> {
         }
     }
 
-    fn write_state(&self, process: &Process) -> Result<(), String> {
+    fn write_state(&self, process: Value) -> Result<(), String> {
         let path = self.path.as_ref().map_err(String::clone)?;
-        let SavedProcess { format, model, options, modules, instructions, .. } = &self.saved;
-        let saved = json!({
-            "format": format, "model": model, "options": options, "modules": modules,
-            "instructions": instructions, "process": process,
-        });
+        let mut saved = json!(self.saved);
+        saved["process"] = process;
         write(&saved, path).map_err(|error| {
             format!("cannot save the state to {}: {}", path.display(), system_message(&error))
         })
@@ -144,7 +141,7 @@ impl<'f> StateFile<'f> {
 impl Keep for StateFile<'_> {
     /// Before the first call, a file that the user chose has to be writable. Later the answers are worth more: the process goes on,
     /// and tries again after the next answer.
-    fn keep_process(&self, process: &Process) -> hinagata::Result<()> {
+    fn keep_process(&self, process: Value) -> hinagata::Result<()> {
         let is_first = self.kept.fetch_add(1, Relaxed) == 0;
         let written = self.write_state(process);
         let failed_before = self.has_failed.swap(written.is_err(), Relaxed);

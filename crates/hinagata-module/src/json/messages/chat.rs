@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Draft, text_part};
 use crate::{
     Attachment, Content, MessageFormat, PartContent, Reasoning, Role, Text, ToolCall, ToolResult, ToolValue,
-    json::Reader, message::format::FormatSet,
+    json::Reader, message::FormatSet,
 };
 
 /// The formats in which a message of the user or the model with only `role` and a string as `content` is valid.

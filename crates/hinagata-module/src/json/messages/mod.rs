@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{
-    Body, Message, MessageFormat, MessagePart, PartContent, Role,
-    format::FormatSet,
-    source::{PartPlace, Source},
+use super::Reader;
+use crate::{
+    Attachment, Error, Message, MessageFormat, MessagePart, PartContent, Role, Text,
+    element::Meta,
+    message::{Body, FormatSet, PartPlace, Source},
 };
-use crate::{Attachment, Error, Text, element::Meta, json::Reader};
 
 /// Reads messages of any provider, by their shape.
 ///
@@ -109,13 +109,6 @@ impl Attachment {
         let attachments = reader.read_list(list, Reader::read_attachment);
         Error::from_problems(reader.problems)?;
         Ok(attachments)
-    }
-}
-
-impl Default for Message {
-    /// An empty message of the user.
-    fn default() -> Self {
-        Self::user(Text::default())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::MessageFormat;
+use crate::MessageFormat;
 
 /// The format that the shape of a message shows; `None` if it fits several ones.
 pub(super) fn evident_format(fields: &Map<String, Value>) -> Option<MessageFormat> {
