@@ -143,6 +143,12 @@ impl<'t> Reader<'t> {
                     self.note("a missing value became null");
                     Value::Null
                 }
+                // The number was cut off.
+                Some('-') if self.rest().trim_end() == "-" => {
+                    self.place += self.rest().len();
+                    self.note("a missing value became null");
+                    Value::Null
+                }
                 Some(_) => self.value(depth + 1)?,
             };
             all.insert(key, value);

@@ -50,7 +50,7 @@ fn answers_are_found_in_prose_and_code_blocks() {
     }
     let faults = ticket.check_answer("{\"urgency\": \"soon\", \"hours\": \"some\"}", AnswerMode::Repair);
     let paths: Vec<String> = faults.expect_err("is wrong").into_iter().map(|fault| fault.path).collect();
-    assert_eq!(paths, ["/hours", "/urgency"]);
+    assert_eq!(paths, ["/urgency", "/hours"]);
     assert!(ticket.check_answer("I do not know.", AnswerMode::Repair).is_err());
 }
 
@@ -109,6 +109,7 @@ fn schema_of(value: &Value) -> Value {
         Value::Bool(_) => json!({"type": "boolean"}),
         Value::Number(_) => json!({"type": "integer"}),
         Value::String(_) => json!({"type": "string"}),
+        Value::Array(items) if items.is_empty() => json!({"type": "array", "maxItems": 0}),
         Value::Array(items) => {
             let items: Vec<Value> = items.iter().map(schema_of).collect();
             json!({"type": "array", "prefixItems": items, "items": false, "minItems": items.len()})
