@@ -2,7 +2,7 @@
 
 use std::{
     collections::VecDeque,
-    io,
+    fmt, io,
     sync::{
         Arc, LazyLock, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -216,8 +216,25 @@ async fn send_reply(
             std::future::pending().await
         }
         Reply::Close => return Err(io::Error::other("the connection is closed")),
-        Reply::Refuse => return Err(io::Error::other(h2::Error::from(h2::Reason::REFUSED_STREAM))),
+        Reply::Refuse => return Err(io::Error::other(Refused(h2::Reason::REFUSED_STREAM.into()))),
     })
+}
+
+/// The error of a refused request. hyper looks for the reason in its sources, among which an inner error of
+/// [`io::Error`] itself is not.
+#[derive(Debug)]
+struct Refused(h2::Error);
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the request is refused")
+    }
+}
+
+impl std::error::Error for Refused {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.0)
+    }
 }
 
 /// The fixed answers; the one for benchmarks is built once.

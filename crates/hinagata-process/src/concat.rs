@@ -38,11 +38,31 @@ pub struct ConcatContext {
     #[serde(default)]
     pub processed_count: usize,
     /// Answers of concurrent calls that arrived before those of earlier chunks, by the number of their chunk.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty", with = "by_index")]
     pub ahead: BTreeMap<usize, String>,
     /// Other variables of the prompts.
     #[serde(flatten)]
     pub variables: Map<String, Value>,
+}
+
+/// Answers by index as a list of pairs: the keys of an object would be texts.
+mod by_index {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        answers: &BTreeMap<usize, String>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(answers)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<BTreeMap<usize, String>, D::Error> {
+        Ok(Vec::<(usize, String)>::deserialize(deserializer)?.into_iter().collect())
+    }
 }
 
 /// The options of a [`Concat`].

@@ -209,9 +209,9 @@ mod tests {
     fn what_is_not_counted_is_estimated() {
         let mut dialogue =
             Dialogue::new(vec![Message::user("x".repeat(400)), Message::assistant("y"), Message::user("z")]);
-        dialogue.options.target_tokens = Some(99);
+        dialogue.options.target_tokens = Some(20);
         assert_eq!(dialogue.within(&Mute).1, 2);
-        dialogue.options.target_tokens = Some(102);
+        dialogue.options.target_tokens = Some(200);
         assert_eq!(dialogue.within(&Mute).1, 0);
     }
 }

@@ -52,8 +52,7 @@ fn kept_answers(state: &Path) -> usize {
     let Ok(text) = fs::read_to_string(state) else { return 0 };
     let saved: Value = serde_json::from_str(&text).expect("a file is whole or absent");
     let context = &saved["process"]["context"];
-    let ahead = context["ahead"].as_object().map_or(0, serde_json::Map::len);
-    context["results"].as_array().map_or(0, Vec::len) + ahead
+    ["results", "ahead"].iter().filter_map(|list| context[list].as_array()).map(Vec::len).sum()
 }
 
 /// Kills a process until it has its result; returns the number of kills.

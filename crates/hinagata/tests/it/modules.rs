@@ -219,8 +219,10 @@ fn values_are_data_and_never_structure() {
     let variables = json!({"docs": [{"id": hostile, "title": hostile, "content": hostile}], "who": hostile});
     let rendered = module(text, &variables).expect("renders");
     let prompt = rendered.prompt().expect("is a module").to_json();
-    assert_eq!(prompt["data"][0]["items"], json!([hostile, hostile]));
-    assert_eq!((&prompt["data"][2]["content"], &prompt["data"][2]["id"]), (&json!(hostile), &json!(hostile)));
+    // In the text of an item, a line of a value cannot be a heading.
+    let escaped = hostile.replace("\n## ", "\n\\## ");
+    assert_eq!(prompt["data"][0]["items"], json!([escaped, escaped]));
+    assert_eq!((&prompt["data"][2]["content"], &prompt["data"][2]["id"]), (&json!(escaped), &json!(hostile)));
     assert_eq!(rendered.messages().len(), 3);
 }
 
@@ -241,12 +243,10 @@ fn a_role_from_data_can_be_user_assistant_or_tool() {
 fn what_a_message_cannot_have_is_not_lost() {
     let text = "context: {m: object}\nsections:\n  messages:\n    - message: {role: =m.role, content: x, toolCalls: m.calls, toolCallId: =m.id, attachments: m.files}\n";
     let calls = json!([{"id": "c1", "name": "look", "arguments": {}}]);
-    let files = json!([{"type": "image_url", "image_url": {"url": "https://e.test/a.png"}}]);
-    assert!(module(text, &json!({"m": {"role": "assistant", "calls": calls}})).is_ok());
+    module(text, &json!({"m": {"role": "assistant", "calls": calls}})).expect("renders");
     for (given, lost) in [
         (json!({"role": "user", "calls": calls}), "`toolCalls`"),
         (json!({"role": "user", "id": "c1"}), "`toolCallId`"),
-        (json!({"role": "tool", "id": "c1", "files": files}), "`attachments`"),
     ] {
         let error = module(text, &json!({"m": given})).expect_err(lost);
         assert!(error.message().contains(lost), "{error:?}");

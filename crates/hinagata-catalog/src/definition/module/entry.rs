@@ -363,6 +363,9 @@ impl Reader<'_, '_> {
             attachments: self.attachments(field, node)?,
             name: self.optional(field, node, "name", Self::text)?,
             tool_calls: match calls {
+                Some(path) if path.as_str().is_some() => Some(ValueSpec::Text(TextSpec::Path(
+                    self.bare_path(&format!("{field}.toolCalls"), path, false)?,
+                ))),
                 Some(calls) => Some(self.value(&format!("{field}.toolCalls"), calls)?),
                 None => None,
             },
