@@ -6,6 +6,7 @@
 //! | [`Agent`], [`PromptSource`] | an agent of a configuration or an `agent.json`, and the sources of its prompts |
 //! | [`Profile`] | the compatibility mode and the rules of a project |
 //! | [`Invocation`], [`InvocationOutput`] | a call, and its messages |
+//! | [`PackRequest`] | what a caller of a daemon asks to pack |
 //!
 //! The text of a user is a value and never a template, unless the configuration requests compatibility with the program
 //! that defined its format.
@@ -35,6 +36,7 @@ mod error;
 mod invoke;
 mod profile;
 mod project;
+mod request;
 mod shape;
 mod warnings;
 
@@ -43,3 +45,4 @@ pub use error::{context_error, left_out_reason};
 pub use invoke::{ChatMessage, GivenContext, Invocation, InvocationOutput};
 pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};
+pub use request::PackRequest;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     agent::{Agent, PromptSource},
-    context::{first_path_outside, read_context, template_paths},
+    context::{NO_LIMIT, first_path_outside, read_context, template_paths},
     profile::{COMPAT, Profile},
     shape::{Locate, Section, Shape, camel_case},
 };
@@ -120,6 +120,8 @@ impl Project {
         let profile = Profile::from_settings(settings, trusted);
         let mut project = Self::read_located(&config_from_settings(settings), root, profile, &locate)?;
         project.context.templates.limits = settings.limits();
+        let model = settings.get("llm.model").and_then(|found| found.value.as_str()).map(str::to_owned);
+        project.context.tokens.model = project.context.tokens.model.or(model);
         project.settings_diagnostics =
             settings.diagnostics().iter().filter(|found| is_about_project(found)).cloned().collect();
         if trusted {
@@ -250,7 +252,9 @@ fn check_version(root: &Section<'_>) -> Result<()> {
 fn config_from_settings(settings: &Settings) -> Value {
     let mut config = Map::new();
     for (name, resolved) in settings.iter().filter(|(_, resolved)| resolved.origin != Origin::Default) {
-        let value = resolved.value.clone();
+        // A limit that is unset differs from one that is not set.
+        let unset = name == "context.max_tokens" && resolved.value.is_null();
+        let value = if unset { NO_LIMIT.into() } else { resolved.value.clone() };
         match name.split_once('.') {
             Some((section, key)) if SECTIONS.contains(&section) => {
                 let entries = config.entry(section).or_insert_with(|| Value::Object(Map::new()));

@@ -24,37 +24,56 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attributes;
 mod builtin;
+mod count;
+mod decode;
 mod error;
+mod extras;
+mod facts;
+mod form;
 mod frame;
+mod git;
 mod glob;
 mod guard;
 mod ignored;
+mod job;
+mod kinds;
+mod ledger;
 mod notice;
 mod options;
 mod order;
 mod pack;
 mod packed;
+mod part;
 mod read;
 mod report;
+mod rungs;
+mod section;
 mod select;
 mod selection;
+mod sink;
 mod templates;
 mod text;
+mod tree;
 mod variables;
 mod walk;
+mod work;
 mod writer;
 
+pub use decode::TextEncoding;
 pub use error::{Error, Result};
 pub use frame::Frame;
 pub use guard::{Guard, leads_out};
+pub use job::Progress;
+pub use kinds::{FileKind, KindRule, KindRules};
 pub use options::{
-    ContextOptions, Encoding, MAX_BYTES, MAX_FILES, Resource, ResourceKind, Rules, TemplateFile,
-    TemplateOptions, Tokens,
+    COMPAT_MAX_BYTES, COMPAT_MAX_FILES, ContextOptions, Encoding, MAX_TOKENS, Resource, ResourceKind, Rules,
+    Sections, TemplateFile, TemplateOptions, TextForm, Tokens,
 };
-pub use pack::{Packer, Progress, pack};
+pub use pack::{Packer, pack};
 pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats};
-pub use report::{Entry, LeftOutReason, Notice, Report};
+pub use report::{Entry, FileState, LeftOutReason, Notice, PackedForm, Report, SectionEntry};
 pub use templates::{render_file, render_text};
 pub use text::trim_both_ends;
 pub use variables::{apply_defaults, merge_variables};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::Report;
+use crate::report::{PackedForm, Report};
 
 /// The packed context.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -27,8 +27,11 @@ pub struct PackedFile {
     pub path: String,
     /// The size of its text.
     pub bytes: u64,
-    /// Its text, unchanged.
+    /// Its text, as far as it is in the context.
     pub content: String,
+    /// How it is in the context.
+    #[serde(rename = "state", default, skip_serializing_if = "PackedForm::is_whole")]
+    pub form: PackedForm,
 }
 
 /// A resource in the context.

@@ -1,17 +1,18 @@
 //! Reads files with several threads, ahead of the consumer, and delivers them in order.
 //!
 //! Reading ahead is limited in files and in bytes, so memory does not grow with the tree. The remaining budget only
-//! shrinks: a file that does not fit when it is opened will not fit when its turn comes, so it is not read.
+//! shrinks: a file that does not fit when it is opened will not fit when its turn comes, so it is not read. What the
+//! start of a file tells is told in any case: the report must not depend on how far threads are ahead.
 
 use std::{
     collections::VecDeque,
-    fs::File,
+    fs::{File, OpenOptions},
     io::{self, Read as _},
     ops::ControlFlow,
     path::Path,
     sync::{
         Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
     thread,
 };
@@ -19,7 +20,14 @@ use std::{
 use hinagata_secrets::Secrets;
 
 use crate::{
-    error::system_cause, frame::Frame, options::Tokens, report::LeftOutReason, text, walk::FoundFile,
+    decode::{self, Decoded, TextEncoding},
+    error::system_cause,
+    form::shorten_base64,
+    kinds::{FileKind, KindRule, KindRules},
+    order::RankedFile,
+    part::Part,
+    report::LeftOutReason,
+    rungs::{Piece, Rungs},
 };
 
 /// Most files that are read ahead.
@@ -28,35 +36,70 @@ const AHEAD: usize = 256;
 /// Most bytes that are read ahead; a single file can be larger.
 const ROOM: u64 = 16 << 20;
 
-/// Bytes at the start of a file that are searched for NUL; a file with NUL is binary.
-const HEAD: usize = 8 << 10;
-
-/// Files up to this size are read at once; larger files only if their head is text.
-const AT_ONCE: u64 = 256 << 10;
+/// Bytes at the start of a file that decide on its kind.
+const HEAD: u64 = 64 << 10;
 
 /// Fewer files than this are not worth a thread.
 const FEW: usize = 4;
+
+/// Bytes for each token that is left, beyond which no text fits, not even its outline.
+const BYTES_PER_TOKEN: u64 = 32;
+
+/// How much longer than the bytes that are left a file can be, so that its outline may fit.
+const OUTLINE_RATIO: u64 = 16;
+
+/// Largest file that is read where tokens are limited, in bytes.
+const LARGEST: u64 = 8 << 20;
 
 /// The options of reading.
 #[derive(Debug)]
 pub(crate) struct Reader<'r> {
     pub(crate) base: &'r Path,
+    pub(crate) part: &'r Part<'r>,
     pub(crate) secrets: Option<&'static Secrets>,
-    pub(crate) tokens: &'r Tokens,
-    pub(crate) frame: Frame,
+    pub(crate) kinds: KindRules,
+    pub(crate) encoding: Option<TextEncoding>,
+    pub(crate) truncate_base64: bool,
+    /// Reads as the program that defined the plain format.
+    pub(crate) compat: bool,
+    pub(crate) rungs: &'r Rungs<'r>,
     pub(crate) threads: usize,
+    /// Whether files whose kind comes last are read now.
+    pub(crate) with_last: bool,
 }
 
 /// The result of reading a file.
 #[derive(Debug)]
-pub(crate) enum Outcome {
-    /// Its text, its size on disk, its number of tokens, and whether invalid UTF-8 was replaced.
-    Text { content: String, size: u64, tokens: Option<hinagata_module::tokens::TokenCount>, lossy: bool },
-    /// It is left out.
+pub(crate) enum ReadResult {
+    /// Its text.
+    Text(Box<ReadText>),
+    /// It is left out for what its name, its start or an error tells.
     LeftOut { reason: LeftOutReason, detail: Option<String>, bytes: Option<u64> },
+    /// It is left out for what its content tells, unless it does not fit anyway.
+    Withheld { reason: LeftOutReason, detail: Option<String>, bytes: u64 },
+    /// It is not read, because it does not fit.
+    TooLarge { bytes: u64 },
+    /// Its kind comes last.
+    Later,
 }
 
-impl Outcome {
+/// The text of a file.
+#[derive(Debug)]
+pub(crate) struct ReadText {
+    pub(crate) content: String,
+    /// The size on disk.
+    pub(crate) size: u64,
+    /// The encoding, if it is not UTF-8.
+    pub(crate) encoding: Option<&'static str>,
+    /// Whether U+FFFD replaces invalid bytes.
+    pub(crate) replaced: bool,
+    /// Whether long runs of Base64 are shortened.
+    pub(crate) shortened: bool,
+    /// The highest rung that fitted when the file was read; `None` if none did.
+    pub(crate) piece: Option<Piece>,
+}
+
+impl ReadResult {
     fn left_out(
         reason: LeftOutReason,
         detail: impl Into<Option<String>>,
@@ -64,39 +107,73 @@ impl Outcome {
     ) -> Self {
         Self::LeftOut { reason, detail: detail.into(), bytes: bytes.into() }
     }
+
+    fn unreadable(error: &io::Error) -> Self {
+        Self::left_out(LeftOutReason::Unreadable, system_cause(error), None)
+    }
 }
 
-/// The remaining budget in bytes; it only shrinks.
+/// The remaining budget; it only shrinks.
 #[derive(Debug)]
-pub(crate) struct Remaining(AtomicU64);
+pub(crate) struct Remaining {
+    bytes: AtomicU64,
+    tokens: AtomicUsize,
+}
 
 impl Remaining {
-    pub(crate) fn new(bytes: u64) -> Self {
-        Self(AtomicU64::new(bytes))
+    pub(crate) fn new(bytes: Option<u64>, tokens: Option<usize>) -> Self {
+        Self {
+            bytes: AtomicU64::new(bytes.unwrap_or(u64::MAX)),
+            tokens: AtomicUsize::new(tokens.unwrap_or(usize::MAX)),
+        }
     }
 
-    pub(crate) fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take(&self, bytes: u64) {
-        self.0.store(self.get().saturating_sub(bytes), Ordering::Relaxed);
+    pub(crate) fn tokens(&self) -> usize {
+        self.tokens.load(Ordering::Relaxed)
+    }
+
+    /// Spends from the budget; a limit that does not exist stays.
+    pub(crate) fn take(&self, bytes: u64, tokens: usize) {
+        if self.bytes() != u64::MAX {
+            self.bytes.store(self.bytes().saturating_sub(bytes), Ordering::Relaxed);
+        }
+        if self.tokens() != usize::MAX {
+            self.tokens.store(self.tokens().saturating_sub(tokens), Ordering::Relaxed);
+        }
+    }
+
+    /// The largest file that is worth to be read.
+    pub(crate) fn largest_file(&self, compat: bool) -> u64 {
+        let (bytes, tokens) = (self.bytes(), self.tokens());
+        if compat {
+            return bytes;
+        }
+        let by_tokens = match tokens {
+            usize::MAX => u64::MAX,
+            tokens => (tokens as u64).saturating_mul(BYTES_PER_TOKEN).min(LARGEST),
+        };
+        by_tokens.min(bytes.saturating_mul(OUTLINE_RATIO))
     }
 }
 
-/// A file that is open and fits.
+/// A file that is open.
 struct Opened {
     file: File,
     size: u64,
+    head: Vec<u8>,
 }
 
 impl Reader<'_> {
     /// Passes the files to `take`, in order, until it breaks.
     pub(crate) fn read_files<B>(
         &self,
-        files: &[FoundFile],
+        files: &[RankedFile],
         remaining: &Remaining,
-        mut take: impl FnMut(&FoundFile, Outcome) -> ControlFlow<B>,
+        mut take: impl FnMut(&RankedFile, ReadResult) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         if self.threads < 2 || files.len() < FEW {
             return files.iter().try_for_each(|file| take(file, self.read_one(file, remaining)));
@@ -109,55 +186,84 @@ impl Reader<'_> {
                 scope.spawn(|| self.work(files, remaining, &queue));
             }
             files.iter().try_for_each(|file| match queue.take() {
-                Some(outcome) => take(file, outcome),
+                Some(result) => take(file, result),
                 // A thread panicked; the scope propagates that.
-                None => take(file, Outcome::left_out(LeftOutReason::Unreadable, None, None)),
+                None => take(file, ReadResult::left_out(LeftOutReason::Unreadable, None, None)),
             })
         })
     }
 
-    fn work(&self, files: &[FoundFile], remaining: &Remaining, queue: &Queue) {
+    fn work(&self, files: &[RankedFile], remaining: &Remaining, queue: &Queue) {
         let _stop = StopOnPanic(queue);
         while let Some(place) = queue.next() {
             let file = &files[place];
-            let (outcome, reserved) = match self.open(file, remaining) {
+            let (result, reserved) = match self.open(file, remaining) {
                 Ok(opened) if queue.reserve(place, opened.size) => {
                     let reserved = opened.size;
-                    (self.text(file, opened), reserved)
+                    (self.read_text(file, opened, remaining), reserved)
                 }
                 Ok(_) => return,
-                Err(outcome) => (outcome, 0),
+                Err(result) => (result, 0),
             };
-            queue.put(place, outcome, reserved);
+            queue.put(place, result, reserved);
         }
     }
 
-    fn read_one(&self, file: &FoundFile, remaining: &Remaining) -> Outcome {
+    fn read_one(&self, file: &RankedFile, remaining: &Remaining) -> ReadResult {
         match self.open(file, remaining) {
-            Ok(opened) => self.text(file, opened),
-            Err(outcome) => outcome,
+            Ok(opened) => self.read_text(file, opened, remaining),
+            Err(result) => result,
         }
     }
 
     /// Opens a file that may be read and fits.
-    fn open(&self, file: &FoundFile, remaining: &Remaining) -> Result<Opened, Outcome> {
-        let path = file.real.clone().unwrap_or_else(|| self.base.join(&file.path));
-        if let Some(rule) = self.secrets.and_then(|secrets| self.secret_name(secrets, file, &path)) {
-            return Err(Outcome::left_out(LeftOutReason::Secret, rule, None));
+    fn open(&self, ranked: &RankedFile, remaining: &Remaining) -> Result<Opened, ReadResult> {
+        if let Some(kind) = ranked.kind.filter(|_| ranked.kind_rule(&self.kinds) == KindRule::Omit) {
+            return Err(ReadResult::left_out(kind.into(), None, None));
         }
-        let unreadable =
-            |error: &io::Error| Outcome::left_out(LeftOutReason::Unreadable, system_cause(error), None);
-        let opened = File::open(&path).map_err(|error| unreadable(&error))?;
-        let size = opened.metadata().map_err(|error| unreadable(&error))?.len();
-        // The consumer adds the remaining budget to the report: its value here depends on timing.
-        if size > remaining.get() {
-            return Err(Outcome::left_out(LeftOutReason::Budget, None, size));
+        let path = ranked.file.full_path(self.base);
+        if let Some(rule) = self.secrets.and_then(|secrets| self.secret_name(secrets, ranked, &path)) {
+            return Err(ReadResult::left_out(LeftOutReason::Secret, rule, None));
         }
-        Ok(Opened { file: opened, size })
+        let file = open_without_waiting(&path).map_err(|error| ReadResult::unreadable(&error))?;
+        let metadata = file.metadata().map_err(|error| ReadResult::unreadable(&error))?;
+        if !metadata.is_file() {
+            return Err(ReadResult::left_out(LeftOutReason::Special, None, None));
+        }
+        let mut opened = Opened { file, size: metadata.len(), head: Vec::new() };
+        if !self.compat {
+            self.check_head(ranked, &mut opened)?;
+        }
+        if opened.size > remaining.largest_file(self.compat) {
+            return Err(ReadResult::TooLarge { bytes: opened.size });
+        }
+        Ok(opened)
+    }
+
+    /// Reads the start of a file, and checks what it tells.
+    fn check_head(&self, ranked: &RankedFile, opened: &mut Opened) -> Result<(), ReadResult> {
+        let start = opened.size.min(HEAD);
+        // Spare capacity avoids another allocation when the last read finds the end of the file.
+        opened.head.reserve_exact(usize::try_from(start).unwrap_or_default() + 32);
+        let read = opened.file.by_ref().take(start).read_to_end(&mut opened.head);
+        read.map_err(|error| ReadResult::unreadable(&error))?;
+        if decode::is_binary(&opened.head, self.encoding) {
+            return Err(ReadResult::left_out(LeftOutReason::Binary, None, opened.size));
+        }
+        if ranked.is_requested() {
+            return Ok(());
+        }
+        let kind = FileKind::from_content(&ranked.file.path, ranked.file.marks, &opened.head);
+        match kind.map(|kind| (kind, self.kinds.rule(kind))) {
+            Some((kind, KindRule::Omit)) => Err(ReadResult::left_out(kind.into(), None, opened.size)),
+            Some((_, KindRule::Last)) if !self.with_last => Err(ReadResult::Later),
+            _ => Ok(()),
+        }
     }
 
     /// The rule about secrets that the name of a file or of the target of its link matches.
-    fn secret_name(&self, secrets: &Secrets, file: &FoundFile, path: &Path) -> Option<String> {
+    fn secret_name(&self, secrets: &Secrets, ranked: &RankedFile, path: &Path) -> Option<String> {
+        let file = &ranked.file;
         if let Some(rule) = secrets.in_name(&file.path) {
             return Some(rule.to_owned());
         }
@@ -166,63 +272,55 @@ impl Reader<'_> {
         secrets.in_name(&inner).map(|rule| format!("{rule}, behind a link"))
     }
 
-    fn text(&self, file: &FoundFile, opened: Opened) -> Outcome {
+    fn read_text(&self, ranked: &RankedFile, opened: Opened, remaining: &Remaining) -> ReadResult {
         let size = opened.size;
-        let bytes = match read(opened) {
-            Ok(Some(bytes)) => bytes,
-            Ok(None) => return Outcome::left_out(LeftOutReason::Binary, None, size),
-            Err(error) => return Outcome::left_out(LeftOutReason::Unreadable, system_cause(&error), None),
+        let bytes = match read_rest(opened) {
+            Ok(bytes) => bytes,
+            Err(error) => return ReadResult::unreadable(&error),
         };
+        if self.compat && decode::has_nul(&bytes) {
+            return ReadResult::Withheld { reason: LeftOutReason::Binary, detail: None, bytes: size };
+        }
         if let Some(rule) = self.secrets.and_then(|secrets| secrets.in_content(&bytes)) {
-            return Outcome::left_out(LeftOutReason::Secret, rule.to_owned(), size);
+            return ReadResult::Withheld {
+                reason: LeftOutReason::Secret,
+                detail: Some(rule.to_owned()),
+                bytes: size,
+            };
         }
-        let (content, lossy) = text::decode_lossy(bytes);
-        let tokens = self.tokens.is_counting().then(|| self.count_file_tokens(&file.path, &content));
-        Outcome::Text { content, size, tokens, lossy }
-    }
-
-    /// The tokens of a file with its enclosing lines.
-    fn count_file_tokens(&self, path: &str, content: &str) -> hinagata_module::tokens::TokenCount {
-        let around = self.frame.enclose_file(path, content);
-        let inner = self.frame.escape_content(content);
-        count_tokens(
-            self.tokens,
-            &format!("{}{inner}{}{}", around.open, around.close, self.frame.separator()),
-        )
+        let decoded = match self.compat {
+            true => decode::decode_lossy(bytes),
+            false => decode::decode(bytes, self.encoding),
+        };
+        let Decoded { text: mut content, encoding, replaced } = decoded;
+        let short = self.truncate_base64.then(|| shorten_base64(&content)).flatten();
+        let shortened = short.is_some();
+        content = short.unwrap_or(content);
+        let path = self.part.shown_path(&ranked.file.path);
+        let piece = self.rungs.highest_rung(&path, &content, remaining.bytes(), remaining.tokens());
+        ReadResult::Text(Box::new(ReadText { content, size, encoding, replaced, shortened, piece }))
     }
 }
 
-/// The tokens of `text`.
-pub(crate) fn count_tokens(tokens: &Tokens, text: &str) -> hinagata_module::tokens::TokenCount {
-    match &tokens.model {
-        Some(model) => hinagata_module::tokens::count_tokens(text, model),
-        None => hinagata_module::tokens::estimate_tokens(text),
+/// Opens a file; a pipe without a writer does not block.
+fn open_without_waiting(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     }
+    options.open(path)
 }
 
-/// The detail of a file that does not fit.
-pub(crate) fn size_detail(size: u64, left: u64) -> String {
-    format!("{size} bytes, {left} are left")
-}
-
-/// The bytes of a file; `None` for a binary file. Bytes that are appended meanwhile are ignored.
-fn read(Opened { file, size }: Opened) -> io::Result<Option<Vec<u8>>> {
-    // Spare capacity avoids another allocation when the last read finds the end of the file.
-    let mut bytes =
-        Vec::with_capacity(usize::try_from(size).unwrap_or(usize::MAX).saturating_add(32).min(1 << 40));
-    let mut file = file.take(size);
-    if size > AT_ONCE {
-        file.by_ref().take(HEAD as u64).read_to_end(&mut bytes)?;
-        if is_binary(&bytes) {
-            return Ok(None);
-        }
-    }
-    file.read_to_end(&mut bytes)?;
-    Ok((!is_binary(&bytes)).then_some(bytes))
-}
-
-fn is_binary(bytes: &[u8]) -> bool {
-    memchr::memchr(0, &bytes[..bytes.len().min(HEAD)]).is_some()
+/// The bytes of a file. Bytes that are appended meanwhile are ignored.
+fn read_rest(Opened { file, size, head }: Opened) -> io::Result<Vec<u8>> {
+    let mut bytes = head;
+    let rest = size.saturating_sub(bytes.len() as u64);
+    bytes.reserve(usize::try_from(rest).unwrap_or(usize::MAX).saturating_add(32).min(1 << 40));
+    file.take(rest).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The state that threads share with the consumer.
@@ -242,7 +340,7 @@ struct State {
     /// The next file to take.
     taken: usize,
     /// Results that are not taken yet, from `taken` on, with the bytes that they reserve.
-    read: VecDeque<Option<(Outcome, u64)>>,
+    read: VecDeque<Option<(ReadResult, u64)>>,
     reserved: u64,
     waiting: usize,
     stopped: bool,
@@ -284,30 +382,30 @@ impl Queue {
         !state.stopped
     }
 
-    fn put(&self, place: usize, outcome: Outcome, reserved: u64) {
+    fn put(&self, place: usize, result: ReadResult, reserved: u64) {
         let mut state = self.lock();
         let at = place - state.taken;
         while state.read.len() <= at {
             state.read.push_back(None);
         }
-        state.read[at] = Some((outcome, reserved));
+        state.read[at] = Some((result, reserved));
         if at == 0 {
             self.ready.notify_one();
         }
     }
 
     /// The next result; `None` if the threads stopped.
-    fn take(&self) -> Option<Outcome> {
+    fn take(&self) -> Option<ReadResult> {
         let mut state = self.lock();
         loop {
-            if let Some((outcome, reserved)) = state.read.front_mut().and_then(Option::take) {
+            if let Some((result, reserved)) = state.read.front_mut().and_then(Option::take) {
                 state.read.pop_front();
                 state.taken += 1;
                 state.reserved = state.reserved.saturating_sub(reserved);
                 if state.waiting > 0 {
                     self.room.notify_all();
                 }
-                return Some(outcome);
+                return Some(result);
             }
             if state.stopped {
                 return None;

@@ -1,9 +1,13 @@
 //! The report of packing: the outcome for every file.
 
-use serde::Serialize;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::kinds::FileKind;
 
 /// Why a file is not in the context.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LeftOutReason {
     /// It does not fit into the budget.
@@ -20,6 +24,20 @@ pub enum LeftOutReason {
     Unreadable,
     /// A link leads out of the base directory.
     Outside,
+    /// It has the exact versions of dependencies.
+    Lock,
+    /// A program wrote it.
+    Generated,
+    /// It is copied from another project.
+    Vendored,
+    /// Its code is in very long lines.
+    Minified,
+    /// It is a large table, record or snapshot.
+    Data,
+    /// It is a link to a file that is in.
+    Duplicate,
+    /// It is a pipe, a socket or a device.
+    Special,
 }
 
 impl LeftOutReason {
@@ -34,6 +52,13 @@ impl LeftOutReason {
             Self::Binary => "binary",
             Self::Unreadable => "unreadable",
             Self::Outside => "outside",
+            Self::Lock => "lock",
+            Self::Generated => "generated",
+            Self::Vendored => "vendored",
+            Self::Minified => "minified",
+            Self::Data => "data",
+            Self::Duplicate => "duplicate",
+            Self::Special => "special",
         }
     }
 
@@ -48,11 +73,18 @@ impl LeftOutReason {
             Self::Binary => "it is not a text file",
             Self::Unreadable => "it cannot be read",
             Self::Outside => "a link leads out of the base directory",
+            Self::Lock => "it is a lock file",
+            Self::Generated => "it is generated",
+            Self::Vendored => "it is copied from another project",
+            Self::Minified => "it is minified",
+            Self::Data => "it is data",
+            Self::Duplicate => "it is a link to a file that is in",
+            Self::Special => "it is not a regular file",
         }
     }
 
     /// All reasons, in the order of reports.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 14] = [
         Self::Budget,
         Self::Ignored,
         Self::Excluded,
@@ -60,7 +92,94 @@ impl LeftOutReason {
         Self::Binary,
         Self::Unreadable,
         Self::Outside,
+        Self::Lock,
+        Self::Generated,
+        Self::Vendored,
+        Self::Minified,
+        Self::Data,
+        Self::Duplicate,
+        Self::Special,
     ];
+}
+
+impl From<FileKind> for LeftOutReason {
+    fn from(kind: FileKind) -> Self {
+        match kind {
+            FileKind::Lock => Self::Lock,
+            FileKind::Generated => Self::Generated,
+            FileKind::Vendored => Self::Vendored,
+            FileKind::Minified => Self::Minified,
+            FileKind::Data => Self::Data,
+        }
+    }
+}
+
+/// How a file is in the context.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PackedForm {
+    /// The whole text.
+    #[default]
+    Taken,
+    /// The text without the bodies of functions.
+    Outlined,
+    /// The name only: the text does not fit.
+    Named,
+    /// The start and the end of the text.
+    Cut,
+    /// The whole text, with marks in place of secrets.
+    Redacted,
+}
+
+impl PackedForm {
+    /// All forms, in the order of reports.
+    pub const ALL: [Self; 5] = [Self::Taken, Self::Outlined, Self::Named, Self::Cut, Self::Redacted];
+
+    /// Whether it is the whole text.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        *self == Self::Taken
+    }
+
+    /// The name in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Taken => "taken",
+            Self::Outlined => "outlined",
+            Self::Named => "named",
+            Self::Cut => "cut",
+            Self::Redacted => "redacted",
+        }
+    }
+}
+
+/// What became of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+pub enum FileState {
+    /// It is in the context, at least its name.
+    #[serde(rename = "state")]
+    Packed(PackedForm),
+    /// It is not in the context.
+    #[serde(rename = "left_out")]
+    LeftOut(LeftOutReason),
+}
+
+impl FileState {
+    /// The word in reports.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Packed(form) => form.as_str(),
+            Self::LeftOut(reason) => reason.as_str(),
+        }
+    }
+
+    /// All states, in the order of reports.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let packed = PackedForm::ALL.into_iter().map(Self::Packed);
+        packed.chain(LeftOutReason::ALL.into_iter().map(Self::LeftOut))
+    }
 }
 
 /// The outcome for a file, a skipped directory or a resource.
@@ -71,15 +190,21 @@ pub struct Entry {
     /// The resource it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
-    /// The size, if known.
+    /// The number of files in a directory that is not entered, if they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+    /// The size of the packed text, or of the file that is left out, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// The number of tokens, if counted.
+    /// The number of tokens, with the lines around the text, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
-    /// Why it is not in the context; `None` if it is packed.
-    #[serde(rename = "left_out", skip_serializing_if = "Option::is_none")]
-    pub reason: Option<LeftOutReason>,
+    /// What became of it.
+    #[serde(flatten)]
+    pub state: FileState,
+    /// The encoding of the file, if it is not UTF-8.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<&'static str>,
     /// The details: the rule, the limit or the error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
@@ -92,19 +217,25 @@ impl Entry {
         reason: LeftOutReason,
         detail: impl Into<Option<String>>,
     ) -> Self {
+        Self::new(path, FileState::LeftOut(reason)).with_detail(detail.into())
+    }
+
+    /// An entry in the context.
+    pub(crate) fn packed(path: impl Into<String>, form: PackedForm) -> Self {
+        Self::new(path, FileState::Packed(form))
+    }
+
+    fn new(path: impl Into<String>, state: FileState) -> Self {
         Self {
             path: path.into(),
             resource: None,
+            files: None,
             bytes: None,
             tokens: None,
-            reason: Some(reason),
-            detail: detail.into(),
+            state,
+            encoding: None,
+            detail: None,
         }
-    }
-
-    /// An entry that is packed.
-    pub(crate) fn in_context(path: impl Into<String>, bytes: u64, tokens: Option<usize>) -> Self {
-        Self { path: path.into(), resource: None, bytes: Some(bytes), tokens, reason: None, detail: None }
     }
 
     pub(crate) fn with_size(mut self, bytes: Option<u64>) -> Self {
@@ -112,19 +243,81 @@ impl Entry {
         self
     }
 
-    /// Whether it is in the context.
+    pub(crate) fn with_tokens(mut self, tokens: Option<usize>) -> Self {
+        self.tokens = tokens;
+        self
+    }
+
+    pub(crate) fn with_files(mut self, files: Option<u64>) -> Self {
+        self.files = files;
+        self
+    }
+
+    pub(crate) fn with_detail(mut self, detail: Option<String>) -> Self {
+        self.detail = detail;
+        self
+    }
+
+    /// Whether its text is in the context, at least in parts.
     #[must_use]
     pub fn is_packed(&self) -> bool {
-        self.reason.is_none()
+        matches!(self.state, FileState::Packed(form) if form != PackedForm::Named)
     }
+
+    /// Whether all of its text is in the context.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        matches!(self.state, FileState::Packed(PackedForm::Taken | PackedForm::Redacted))
+    }
+
+    /// Why it is not in the context; `None` if it is, at least its name.
+    #[must_use]
+    pub fn reason(&self) -> Option<LeftOutReason> {
+        match self.state {
+            FileState::Packed(_) => None,
+            FileState::LeftOut(reason) => Some(reason),
+        }
+    }
+
+    /// Whether U+FFFD replaces bytes of its text.
+    pub(crate) fn has_replaced_bytes(&self) -> bool {
+        self.detail.as_ref().is_some_and(|detail| detail.contains("replaced by U+FFFD"))
+    }
+
+    /// The number of files that the entry stands for.
+    #[must_use]
+    pub fn file_count(&self) -> u64 {
+        self.files.unwrap_or(1)
+    }
+}
+
+/// A section of the text that is not a file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SectionEntry {
+    /// Its name.
+    pub name: &'static str,
+    /// The size of its text.
+    pub bytes: u64,
+    /// The number of tokens, with the lines around the text, if counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens: Option<usize>,
+    /// Whether its text is cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+    /// Whether its text comes from git.
+    #[serde(skip)]
+    pub(crate) from_git: bool,
 }
 
 /// The outcome for everything that packing examined.
 #[derive(Clone, Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Report {
-    /// One entry for each file, in the order of packing; files that the search left out come first.
+    /// One entry for each file, by path; resources follow the files.
     pub entries: Vec<Entry>,
+    /// The sections of the text that are not files.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sections: Vec<SectionEntry>,
     /// Patterns that no file matched.
     pub unmatched: Vec<String>,
     /// Notices about requested files that are missing or changed in the context.
@@ -143,10 +336,84 @@ pub struct Report {
 }
 
 impl Report {
-    /// The number of files that are left out for `reason`.
+    /// The number of files that are left out for `reason`, as far as directories that are not entered were counted.
     #[must_use]
-    pub fn count(&self, reason: LeftOutReason) -> usize {
-        self.entries.iter().filter(|entry| entry.reason == Some(reason)).count()
+    pub fn count(&self, reason: LeftOutReason) -> u64 {
+        self.count_state(FileState::LeftOut(reason))
+    }
+
+    /// The number of files in `state`.
+    #[must_use]
+    pub fn count_state(&self, state: FileState) -> u64 {
+        self.entries.iter().filter(|entry| entry.state == state).map(Entry::file_count).sum()
+    }
+
+    /// Whether the text has at least one file or resource, or a text of git.
+    #[must_use]
+    pub fn has_packed(&self) -> bool {
+        self.entries.iter().any(Entry::is_packed) || self.sections.iter().any(|section| section.from_git)
+    }
+
+    /// Files and directories whose text is not in the context, by state.
+    pub(crate) fn missing(&self) -> Missing {
+        let mut missing = Missing::default();
+        for entry in self.entries.iter().filter(|entry| !entry.is_packed()) {
+            let counts = missing.by_state.entry(entry.state).or_default();
+            let is_directory = entry.path.ends_with('/');
+            *if is_directory { &mut counts.directories } else { &mut counts.files } += 1;
+        }
+        missing
+    }
+}
+
+/// The numbers of files and directories whose text is not in the context.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) by_state: BTreeMap<FileState, MissingCounts>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MissingCounts {
+    pub(crate) files: u64,
+    pub(crate) directories: u64,
+}
+
+impl Missing {
+    /// The longest that can be missing of `count` files, of which some are in `known` states.
+    pub(crate) fn at_most(known: impl Iterator<Item = FileState>, count: u64) -> Self {
+        let possible =
+            [LeftOutReason::Budget, LeftOutReason::Binary, LeftOutReason::Secret].map(FileState::LeftOut);
+        let possible = possible.into_iter().chain([FileState::Packed(PackedForm::Named)]).chain(known);
+        let counts = MissingCounts { files: count, directories: 0 };
+        Self { by_state: possible.map(|state| (state, counts)).collect() }
+    }
+
+    /// Says what is missing; `None` if nothing is.
+    pub(crate) fn describe(&self) -> Option<String> {
+        let parts: Vec<String> = [
+            (self.sum(|counts| counts.files), "file", "files", self.words(|counts| counts.files)),
+            (
+                self.sum(|counts| counts.directories),
+                "directory",
+                "directories",
+                self.words(|counts| counts.directories),
+            ),
+        ]
+        .into_iter()
+        .filter(|(sum, ..)| *sum > 0)
+        .map(|(sum, one, many, words)| format!("{sum} {} ({words})", if sum == 1 { one } else { many }))
+        .collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    fn sum(&self, count: impl Fn(&MissingCounts) -> u64) -> u64 {
+        self.by_state.values().map(count).sum()
+    }
+
+    fn words(&self, count: impl Fn(&MissingCounts) -> u64) -> String {
+        let counted = self.by_state.iter().map(|(state, counts)| (state, count(counts)));
+        let words = counted.filter(|(_, count)| *count > 0);
+        words.map(|(state, count)| format!("{count} {}", state.as_str())).collect::<Vec<_>>().join(", ")
     }
 }
 

@@ -1,13 +1,14 @@
 //! Walks a directory: breadth first, names in byte order, the files of a directory before its subdirectories.
 //!
 //! All threads list the directories of one level, and the results are sorted afterwards, so the order is the same on
-//! every machine. A walk returns paths; it opens no file.
+//! every machine. A walk returns paths; it opens no file but ignore files and attributes.
 //!
 //! The reasons are in `docs/design/packing-order.md`.
 
 use std::{
+    collections::HashSet,
     ffi::OsString,
-    fs::{self, DirEntry},
+    fs::{self, DirEntry, FileType},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
@@ -19,9 +20,13 @@ use std::{
 use globset::Candidate;
 
 use crate::{
+    attributes::{ATTRIBUTES_FILE, Attributes},
+    builtin,
     error::system_cause,
+    facts::RepositoryFacts,
     guard::existing_path,
-    ignored::Ignored,
+    ignored::{Ignored, IgnoredBy},
+    kinds::LinguistMarks,
     report::{Entry, LeftOutReason},
     selection::{Excluded, Walk},
 };
@@ -32,6 +37,9 @@ const MOST_LINKED: usize = 20_000;
 /// Directories of one level for each thread; fewer are not worth another thread.
 const FEW: usize = 8;
 
+/// Most files that are counted in a directory that is not entered.
+const MOST_COUNTED: u64 = 10_000;
+
 /// A file that a walk found.
 #[derive(Clone, Debug)]
 pub(crate) struct FoundFile {
@@ -41,6 +49,22 @@ pub(crate) struct FoundFile {
     pub(crate) real: Option<PathBuf>,
     /// Whether a link led to it, so that its real name can differ.
     pub(crate) linked: bool,
+    /// Whether it was named without wildcards.
+    pub(crate) named: bool,
+    /// What the repository says about it.
+    pub(crate) marks: LinguistMarks,
+}
+
+impl FoundFile {
+    /// A file that was named.
+    pub(crate) fn named(path: impl Into<String>, real: Option<PathBuf>) -> Self {
+        Self { path: path.into(), real, linked: true, named: true, marks: LinguistMarks::default() }
+    }
+
+    /// The path to open.
+    pub(crate) fn full_path(&self, base: &Path) -> PathBuf {
+        self.real.clone().unwrap_or_else(|| base.join(&self.path))
+    }
 }
 
 /// The result of a walk, in order.
@@ -55,9 +79,11 @@ pub(crate) struct Walker<'w> {
     /// The base directory.
     pub(crate) base: &'w Path,
     pub(crate) excluded: &'w Excluded,
+    /// The repository and its rules.
+    pub(crate) facts: &'w RepositoryFacts,
     /// Whether ignore files apply.
     pub(crate) ignore_files: bool,
-    /// Whether ignore files also apply to the targets of links.
+    /// Whether ignore files also apply to the targets of links and to tracked files.
     pub(crate) strict: bool,
     /// Whether links that lead out of the base directory are left out.
     pub(crate) confined: bool,
@@ -67,12 +93,17 @@ pub(crate) struct Walker<'w> {
 }
 
 /// A directory to list.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Directory {
     /// The path from the base, as displayed.
     shown: String,
     real: PathBuf,
     ignored: Option<Arc<Ignored>>,
+    attributes: Option<Arc<Attributes>>,
+    /// Whether git ignores it and still tracks some of its files.
+    tracked_only: bool,
+    /// Whether `shown` is its path from the base.
+    is_plain: bool,
     trail: Option<Arc<Trail>>,
 }
 
@@ -88,6 +119,8 @@ struct Trail {
 struct Listing {
     files: Vec<FoundFile>,
     directories: Vec<Directory>,
+    /// Links to directories that are entered only if nothing else leads there.
+    links: Vec<Directory>,
     left_out: Vec<Entry>,
 }
 
@@ -97,49 +130,114 @@ struct NamedEntry {
     entry: DirEntry,
 }
 
+/// What a name refers to, behind links.
+enum Target {
+    Directory,
+    File,
+    Special,
+}
+
+/// One walk, while it goes on.
+struct Route<'w> {
+    walk: &'w Walk,
+    /// Directories entered through links.
+    linked: AtomicUsize,
+    /// The directory that links may not leave.
+    within: Option<PathBuf>,
+}
+
 impl Walker<'_> {
     /// Finds the files of `walk`.
     pub(crate) fn find_files(&self, walk: &Walk) -> WalkResult {
         let mut walked = WalkResult::default();
-        let real = self.base.join(&walk.directory);
-        let real = match existing_path(&real) {
+        let real = match existing_path(&self.base.join(&walk.directory)) {
             Ok(Some(real)) => real,
             // The report lists patterns without a match.
             Ok(None) => return walked,
             Err(error) => {
-                let path = format!("{}/", walk.directory);
-                walked.left_out.push(Entry::left_out(path, LeftOutReason::Unreadable, system_cause(&error)));
+                walked.left_out.push(unreadable(format!("{}/", walk.shown), system_cause(&error)));
                 return walked;
             }
         };
-        let within = self.within(walk, &real);
-        if within.is_some_and(|within| !real.starts_with(within)) {
-            walked.left_out.push(outside_entry(format!("{}/", walk.directory)));
+        let within = self.boundary(walk, &real).map(Path::to_owned);
+        if within.as_ref().is_some_and(|within| !real.starts_with(within)) {
+            walked.left_out.push(outside_entry(format!("{}/", walk.shown)));
             return walked;
         }
+        let route = Route { walk, linked: AtomicUsize::new(0), within };
+        let start = self.first_directory(walk, real, &mut walked);
+        self.walk_levels(&route, start, &mut walked);
+        walked
+    }
+
+    fn first_directory(&self, walk: &Walk, real: PathBuf, walked: &mut WalkResult) -> Directory {
         let mut unread = Vec::new();
         let ignored =
-            self.ignore_files.then(|| Ignored::from_parents(self.base, &real, &mut unread)).flatten();
+            self.ignore_files.then(|| self.facts.parent_rules(self.base, &real, &mut unread)).flatten();
         walked.left_out.extend(unread.into_iter().map(|unread| self.unread_entry(unread)));
-        let within = within.map(Path::to_owned);
-        let mut level = vec![Directory { shown: walk.directory.clone(), real, ignored, trail: None }];
-        let linked = AtomicUsize::new(0);
+        let attributes = self.facts.parent_attributes(self.base, &real);
+        let is_plain = walk.shown == walk.directory && real == self.base.join(&walk.directory);
+        let shown = walk.shown.clone();
+        Directory { shown, real, ignored, attributes, tracked_only: false, is_plain, trail: None }
+    }
+
+    /// Walks level by level; links to directories come after everything else, unless patterns decide what they lead to.
+    fn walk_levels(&self, route: &Route<'_>, start: Directory, walked: &mut WalkResult) {
+        let mut seen = HashSet::from([start.real.clone()]);
+        let (mut level, mut links) = (vec![start], Vec::new());
         let mut depth = 0;
-        while !level.is_empty() {
-            let enter = walk.depth.is_none_or(|most| depth < most);
-            let listings = self.list_level(&level, |directory| {
-                self.list_directory(directory, walk, enter, &linked, within.as_deref())
-            });
-            level = Vec::new();
-            for listing in listings {
-                walked.files.extend(listing.files);
-                walked.left_out.extend(listing.left_out);
-                level.extend(listing.directories);
+        loop {
+            while !level.is_empty() {
+                let enter = route.walk.depth.is_none_or(|most| depth < most);
+                let listings =
+                    self.list_level(&level, |directory| self.list_directory(directory, route, enter));
+                level = Vec::new();
+                for listing in listings {
+                    walked.files.extend(listing.files);
+                    walked.left_out.extend(listing.left_out);
+                    level.extend(listing.directories);
+                    links.extend(listing.links);
+                }
+                seen.extend(level.iter().map(|directory| directory.real.clone()));
+                (self.progress)(walked.files.len());
+                depth += 1;
             }
-            (self.progress)(walked.files.len());
-            depth += 1;
+            if links.is_empty() {
+                return;
+            }
+            for link in links.drain(..) {
+                self.enter_link(link, &mut seen, &mut level, walked);
+            }
         }
-        walked
+    }
+
+    /// Enters the target of a link to a directory, unless the walk has been there.
+    fn enter_link(
+        &self,
+        link: Directory,
+        seen: &mut HashSet<PathBuf>,
+        level: &mut Vec<Directory>,
+        walked: &mut WalkResult,
+    ) {
+        let shown = format!("{}/", link.shown);
+        match link.real.canonicalize() {
+            Ok(real) if seen.contains(&real) => {
+                let target =
+                    real.strip_prefix(self.base).unwrap_or(&real).to_string_lossy().replace('\\', "/");
+                let detail = format!("a link to `{target}/`");
+                let entry = Entry::left_out(shown, LeftOutReason::Duplicate, detail);
+                walked.left_out.push(entry.with_files(count_files(&real)));
+            }
+            Ok(real) => {
+                seen.insert(real.clone());
+                let trail = Some(Arc::new(Trail { from: real.clone(), before: None }));
+                level.push(Directory { real, trail, is_plain: false, ..link });
+            }
+            Err(error) => {
+                let detail = format!("a broken link: {}", system_cause(&error));
+                walked.left_out.push(unreadable(shown, detail));
+            }
+        }
     }
 
     /// Lists all directories of a level; the results keep their order.
@@ -167,125 +265,181 @@ impl Walker<'_> {
     }
 
     /// The directory that links of a walk from `real` may not leave; `None` if they may lead anywhere.
-    fn within<'p>(&'p self, walk: &Walk, real: &'p Path) -> Option<&'p Path> {
+    fn boundary<'p>(&'p self, walk: &Walk, real: &'p Path) -> Option<&'p Path> {
         // A pattern can name a directory outside of the base explicitly.
         let base = if leads_out(&walk.directory) { real } else { self.base };
         self.confined.then_some(base)
     }
 
-    fn list_directory(
-        &self,
-        directory: &Directory,
-        walk: &Walk,
-        enter: bool,
-        linked: &AtomicUsize,
-        within: Option<&Path>,
-    ) -> Listing {
+    fn list_directory(&self, directory: &Directory, route: &Route<'_>, enter: bool) -> Listing {
         let mut listing = Listing::default();
         let names = match directory_entries(&directory.real) {
             Ok(names) => names,
             Err(error) => {
-                let path = format!("{}/", directory.shown);
-                listing.left_out.push(Entry::left_out(path, LeftOutReason::Unreadable, system_cause(&error)));
+                listing.left_out.push(unreadable(format!("{}/", directory.shown), system_cause(&error)));
                 return listing;
             }
         };
-        let ignored = self.ignore_rules(directory, &names, &mut listing);
-        for NamedEntry { name, entry } in names {
-            let text = name.to_string_lossy();
+        let directory = Directory {
+            ignored: self.ignore_rules(directory, &names, &mut listing),
+            attributes: self.attributes(directory, &names, &mut listing),
+            ..directory.clone()
+        };
+        for named in &names {
+            let name = named.name.to_string_lossy();
             let shown = match directory.shown.as_str() {
-                "" => text.clone().into_owned(),
-                parent if parent.ends_with('/') => format!("{parent}{text}"),
-                parent => format!("{parent}/{text}"),
+                "" => name.clone().into_owned(),
+                parent if parent.ends_with('/') => format!("{parent}{name}"),
+                parent => format!("{parent}/{name}"),
             };
-            let kind = match entry.file_type() {
-                Ok(kind) => kind,
-                Err(error) => {
-                    listing.left_out.push(Entry::left_out(
-                        shown,
-                        LeftOutReason::Unreadable,
-                        system_cause(&error),
-                    ));
-                    continue;
-                }
-            };
-            let is_ignored = |is_directory: bool| {
-                ignored
-                    .as_ref()
-                    .is_some_and(|ignored| ignored.is_match(&directory.real.join(&name), is_directory))
-            };
-            // Only links need another system call for their targets.
-            let (is_directory, is_file) = match kind.is_symlink() {
-                true => match fs::metadata(entry.path()) {
-                    Ok(metadata) => (metadata.is_dir(), metadata.is_file()),
-                    Err(error) => {
-                        self.report_broken_link(&shown, &text, walk, &error, &mut listing);
-                        continue;
-                    }
-                },
-                false => (kind.is_dir(), kind.is_file()),
-            };
-            let is_outside =
-                || kind.is_symlink() && within.is_some_and(|within| leads_outside(&entry.path(), within));
-            if is_directory && enter {
-                let reason = if self.excluded.is_directory_excluded(&shown, &text) {
-                    Some(LeftOutReason::Excluded)
-                } else {
-                    is_ignored(true).then_some(LeftOutReason::Ignored)
-                };
-                if let Some(reason) = reason {
-                    listing.left_out.push(Entry::left_out(format!("{shown}/"), reason, None));
-                    continue;
-                }
-                if is_outside() {
-                    listing.left_out.push(outside_entry(format!("{shown}/")));
-                    continue;
-                }
-                let trail = match kind.is_symlink() {
-                    true => follow_link(directory, &entry.path(), linked),
-                    false => Ok(directory.trail.clone()),
-                };
-                match trail {
-                    Ok(trail) => listing.directories.push(Directory {
-                        shown,
-                        real: entry.path(),
-                        ignored: ignored.clone(),
-                        trail,
-                    }),
-                    Err(detail) => {
-                        let detail = detail.to_owned();
-                        listing.left_out.push(Entry::left_out(
-                            format!("{shown}/"),
-                            LeftOutReason::Unreadable,
-                            detail,
-                        ));
-                    }
-                }
-            } else if is_file {
-                let candidate = Candidate::new(&shown);
-                if !walk.wanted.is_match(&candidate, &shown, &text) {
-                    continue;
-                }
-                if self.excluded.is_file_excluded(&candidate, &shown, &text) {
-                    listing.left_out.push(Entry::left_out(shown, LeftOutReason::Excluded, None));
-                } else if is_ignored(false) {
-                    listing.left_out.push(Entry::left_out(shown, LeftOutReason::Ignored, None));
-                } else if is_outside() {
-                    listing.left_out.push(outside_entry(shown));
-                } else {
-                    let linked = kind.is_symlink() || directory.trail.is_some();
-                    if linked && self.leads_to_ignored(&entry.path()) {
-                        let detail = "a link leads to an ignored file".to_owned();
-                        listing.left_out.push(Entry::left_out(shown, LeftOutReason::Ignored, detail));
-                        continue;
-                    }
-                    // The displayed form of a name that is not UTF-8 cannot be opened.
-                    let real = name.to_str().is_none().then(|| entry.path());
-                    listing.files.push(FoundFile { path: shown, real, linked });
-                }
+            let is_utf8 = named.name.to_str().is_some();
+            let item = Item { shown, name: &name, is_utf8, entry: &named.entry };
+            match item.entry.file_type() {
+                Ok(kind) => self.list_item(&directory, route, enter, item, kind, &mut listing),
+                Err(error) => listing.left_out.push(unreadable(item.shown, system_cause(&error))),
             }
         }
         listing
+    }
+
+    fn list_item(
+        &self,
+        directory: &Directory,
+        route: &Route<'_>,
+        enter: bool,
+        item: Item<'_>,
+        kind: FileType,
+        listing: &mut Listing,
+    ) {
+        // Only links need another system call for their targets.
+        let target = match kind.is_symlink() {
+            true => match fs::metadata(item.entry.path()) {
+                Ok(metadata) => Target::from_type(metadata.file_type()),
+                Err(error) => {
+                    if self.wants(route, &item) {
+                        let detail = format!("a broken link: {}", system_cause(&error));
+                        listing.left_out.push(unreadable(item.shown, detail));
+                    }
+                    return;
+                }
+            },
+            false => Target::from_type(kind),
+        };
+        match target {
+            Target::Directory if enter => self.list_subdirectory(directory, route, item, kind, listing),
+            Target::Directory => {}
+            Target::File => self.list_file(directory, route, item, kind, listing),
+            Target::Special => {
+                if self.wants(route, &item) {
+                    listing.left_out.push(Entry::left_out(item.shown, LeftOutReason::Special, None));
+                }
+            }
+        }
+    }
+
+    fn list_subdirectory(
+        &self,
+        directory: &Directory,
+        route: &Route<'_>,
+        item: Item<'_>,
+        kind: FileType,
+        listing: &mut Listing,
+    ) {
+        // The directory of a repository is none of its files.
+        if self.excluded.is_builtin(item.name) && builtin::is_repository_directory(item.name) {
+            return;
+        }
+        let real = item.entry.path();
+        let shown = format!("{}/", item.shown);
+        if self.is_directory_excluded(&item, &real) {
+            listing.left_out.push(left_out_directory(shown, LeftOutReason::Excluded, &real));
+            return;
+        }
+        let rule = directory.ignored.as_ref().and_then(|ignored| ignored.find_rule(&real, true));
+        let has_tracked = || !self.strict && self.facts.tracks_below(&real);
+        let tracked_only = directory.tracked_only || rule == Some(IgnoredBy::Git);
+        if rule == Some(IgnoredBy::Packers) || tracked_only && !has_tracked() {
+            listing.left_out.push(left_out_directory(shown, LeftOutReason::Ignored, &real));
+            return;
+        }
+        if kind.is_symlink() && route.leads_outside(&real) {
+            listing.left_out.push(outside_entry(shown));
+            return;
+        }
+        let is_plain = directory.is_plain && item.is_utf8;
+        let mut below = Directory { shown: item.shown, real, tracked_only, is_plain, ..directory.clone() };
+        if !kind.is_symlink() {
+            listing.directories.push(below);
+        } else if route.walk.wanted.is_everything() {
+            listing.links.push(below);
+        } else {
+            match follow_link(directory, &below.real, &route.linked) {
+                Ok(trail) => {
+                    below.trail = trail;
+                    listing.directories.push(below);
+                }
+                Err(detail) => listing.left_out.push(unreadable(shown, detail.to_owned())),
+            }
+        }
+    }
+
+    fn list_file(
+        &self,
+        directory: &Directory,
+        route: &Route<'_>,
+        item: Item<'_>,
+        kind: FileType,
+        listing: &mut Listing,
+    ) {
+        let candidate = Candidate::new(&item.shown);
+        let is_repository =
+            self.excluded.is_builtin(item.name) && builtin::is_repository_directory(item.name);
+        if is_repository || !route.walk.wanted.is_match(&candidate, &item.shown, item.name) {
+            return;
+        }
+        let real = item.entry.path();
+        let linked = kind.is_symlink() || directory.trail.is_some();
+        if self.excluded.is_file_excluded(&candidate, &item.shown, item.name) {
+            listing.left_out.push(Entry::left_out(item.shown, LeftOutReason::Excluded, None));
+        } else if self.is_file_ignored(directory, &real) {
+            listing.left_out.push(Entry::left_out(item.shown, LeftOutReason::Ignored, None));
+        } else if kind.is_symlink() && route.leads_outside(&real) {
+            listing.left_out.push(outside_entry(item.shown));
+        } else if linked && self.leads_to_ignored(&real) {
+            let detail = "a link leads to an ignored file".to_owned();
+            listing.left_out.push(Entry::left_out(item.shown, LeftOutReason::Ignored, detail));
+        } else {
+            let marks = directory.attributes.as_ref().map(|attributes| attributes.marks(&real));
+            // The displayed form can differ from the path: names that are not UTF-8, targets of links, other roots.
+            listing.files.push(FoundFile {
+                real: (!(directory.is_plain && item.is_utf8)).then_some(real),
+                path: item.shown,
+                linked,
+                named: false,
+                marks: marks.unwrap_or_default(),
+            });
+        }
+    }
+
+    /// Whether a file of this name belongs to the walk.
+    fn wants(&self, route: &Route<'_>, item: &Item<'_>) -> bool {
+        let candidate = Candidate::new(&item.shown);
+        route.walk.wanted.is_match(&candidate, &item.shown, item.name)
+            && !self.excluded.is_file_excluded(&candidate, &item.shown, item.name)
+    }
+
+    /// Whether nothing of a directory is packed. A directory of the built-in list is packed if git tracks files in it.
+    fn is_directory_excluded(&self, item: &Item<'_>, real: &Path) -> bool {
+        self.excluded.is_directory_matched(&item.shown)
+            || self.excluded.is_builtin(item.name) && !self.facts.tracks_below(real)
+    }
+
+    fn is_file_ignored(&self, directory: &Directory, real: &Path) -> bool {
+        match directory.ignored.as_ref().and_then(|ignored| ignored.find_rule(real, false)) {
+            Some(IgnoredBy::Packers) => true,
+            Some(IgnoredBy::Git) => self.strict || !self.facts.tracks_file(real),
+            None => directory.tracked_only && !self.facts.tracks_file(real),
+        }
     }
 
     /// The ignore files that apply in `directory`.
@@ -309,10 +463,27 @@ impl Walker<'_> {
         ignored
     }
 
-    /// The entry of an unreadable ignore file.
+    /// The attributes that apply in `directory`.
+    fn attributes(
+        &self,
+        directory: &Directory,
+        names: &[NamedEntry],
+        listing: &mut Listing,
+    ) -> Option<Arc<Attributes>> {
+        if !self.facts.reads_attributes() || !names.iter().any(|named| named.name == ATTRIBUTES_FILE) {
+            return directory.attributes.clone();
+        }
+        Attributes::enter_directory(&directory.real, directory.attributes.as_ref()).unwrap_or_else(|error| {
+            let unread = (directory.real.join(ATTRIBUTES_FILE), system_cause(&error));
+            listing.left_out.push(self.unread_entry(unread));
+            directory.attributes.clone()
+        })
+    }
+
+    /// The entry of an unreadable file with rules.
     fn unread_entry(&self, (path, why): crate::ignored::UnreadIgnoreFile) -> Entry {
         let shown = path.strip_prefix(self.base).unwrap_or(&path).to_string_lossy().replace('\\', "/");
-        Entry::left_out(shown, LeftOutReason::Unreadable, format!("its rules are not applied: {why}"))
+        unreadable(shown, format!("its rules are not applied: {why}"))
     }
 
     fn leads_to_ignored(&self, path: &Path) -> bool {
@@ -320,24 +491,63 @@ impl Walker<'_> {
             && self.ignore_files
             && path.canonicalize().is_ok_and(|real| Ignored::is_path_ignored(self.base, &real))
     }
+}
 
-    /// Reports a broken link if its name matches the patterns.
-    fn report_broken_link(
-        &self,
-        shown: &str,
-        name: &str,
-        walk: &Walk,
-        error: &std::io::Error,
-        listing: &mut Listing,
-    ) {
-        let candidate = Candidate::new(shown);
-        if walk.wanted.is_match(&candidate, shown, name)
-            && !self.excluded.is_file_excluded(&candidate, shown, name)
-        {
-            let detail = format!("a broken link: {}", system_cause(error));
-            listing.left_out.push(Entry::left_out(shown, LeftOutReason::Unreadable, detail));
+/// A name in a directory that is listed.
+struct Item<'i> {
+    shown: String,
+    name: &'i str,
+    is_utf8: bool,
+    entry: &'i DirEntry,
+}
+
+impl Target {
+    fn from_type(kind: FileType) -> Self {
+        if kind.is_dir() {
+            Self::Directory
+        } else if kind.is_file() {
+            Self::File
+        } else {
+            Self::Special
         }
     }
+}
+
+impl Route<'_> {
+    fn leads_outside(&self, link: &Path) -> bool {
+        self.within.as_ref().is_some_and(|within| leads_outside(link, within))
+    }
+}
+
+fn unreadable(path: String, detail: String) -> Entry {
+    Entry::left_out(path, LeftOutReason::Unreadable, detail)
+}
+
+/// The entry of a directory that is not entered.
+fn left_out_directory(shown: String, reason: LeftOutReason, real: &Path) -> Entry {
+    let files = count_files(real);
+    let more = files.is_some_and(|files| files >= MOST_COUNTED);
+    let detail = more.then(|| format!("at least {MOST_COUNTED} files"));
+    Entry::left_out(shown, reason, detail).with_files(files)
+}
+
+/// The number of files below `directory`, as far as it can be read; links are not followed.
+fn count_files(directory: &Path) -> Option<u64> {
+    let mut count = 0;
+    let mut rest = vec![directory.to_owned()];
+    while let Some(directory) = rest.pop() {
+        let Ok(entries) = fs::read_dir(directory) else { continue };
+        for entry in entries.flatten() {
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => rest.push(entry.path()),
+                _ => count += 1,
+            }
+            if count >= MOST_COUNTED {
+                return Some(MOST_COUNTED);
+            }
+        }
+    }
+    Some(count)
 }
 
 /// Whether a path, as written, leads out of the directory that it starts at.

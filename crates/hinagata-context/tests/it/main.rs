@@ -1,3 +1,9 @@
-//! Files packed into one text.
+//! Behaviour of packing on real directory trees.
 
+mod budget;
+mod git;
+mod links;
 mod pack;
+mod report;
+mod sections;
+mod support;
