@@ -53,8 +53,11 @@ impl PackRequest {
     /// # Errors
     /// Code `validation`: an unknown field, with similar ones in `near`, or a pattern that leads out of the directory.
     pub fn from_fields(fields: Map<String, Value>) -> Result<Self> {
-        let fields: Map<String, Value> =
-            fields.into_iter().map(|(key, value)| (snake_case(&key), value)).filter(|(_, value)| !value.is_null()).collect();
+        let fields: Map<String, Value> = fields
+            .into_iter()
+            .map(|(key, value)| (snake_case(&key), value))
+            .filter(|(_, value)| !value.is_null())
+            .collect();
         let known = || FIELDS.iter().map(|(name, _)| *name);
         if let Some(unknown) = fields.keys().find(|key| !known().any(|name| name == key.as_str())) {
             return Err(invalid(format!("unknown field `{unknown}`"))
@@ -62,10 +65,15 @@ impl PackRequest {
                 .with_hint(format!("known fields: {}", known().collect::<Vec<_>>().join(", "))));
         }
         for name in ["include", "exclude", "focus"] {
-            let patterns = fields.get(name).map(|patterns| patterns.as_array().map_or(&[][..], Vec::as_slice));
-            let is_inside = |pattern: &Value| pattern.as_str().is_some_and(|text| !leads_out(text) && !text.contains(".."));
+            let patterns =
+                fields.get(name).map(|patterns| patterns.as_array().map_or(&[][..], Vec::as_slice));
+            let is_inside = |pattern: &Value| {
+                pattern.as_str().is_some_and(|text| !leads_out(text) && !text.contains(".."))
+            };
             if patterns.is_some_and(|patterns| !patterns.iter().all(is_inside)) {
-                return Err(invalid(format!("`{name}` must be a list of patterns inside the packed directory")));
+                return Err(invalid(format!(
+                    "`{name}` must be a list of patterns inside the packed directory"
+                )));
             }
             if fields.get(name).is_some_and(|patterns| !patterns.is_array()) {
                 return Err(invalid(format!("`{name}` must be a list of patterns")));
@@ -102,7 +110,8 @@ impl PackRequest {
             ("max_tokens", number(asked.tokens.max), number(options.tokens.max)),
         ];
         let lowered = |(name, asked, most): (&str, Option<u64>, Option<u64>)| {
-            let most = most.filter(|most| self.fields.contains_key(name) && asked.is_none_or(|asked| asked > *most))?;
+            let most = most
+                .filter(|most| self.fields.contains_key(name) && asked.is_none_or(|asked| asked > *most))?;
             let asked = asked.map_or_else(|| "no limit".to_owned(), |asked| asked.to_string());
             let message = format!("`{name}` is limited to {most} by the settings, {asked} was requested");
             let error =

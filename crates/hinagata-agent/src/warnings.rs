@@ -75,8 +75,10 @@ impl Project {
             .map(|state| format!("{} {}", report.count_state(state), state.as_str()))
             .collect();
         let left = unreported_paths(report, |entry| lowered(entry.state));
-        let message = format!("files do not fit into the context ({}): {}", counts.join(", "), list_few(&left));
-        let hint = "raise `context.max_tokens`, `context.max_bytes` or `context.max_files`, or include fewer files";
+        let message =
+            format!("files do not fit into the context ({}): {}", counts.join(", "), list_few(&left));
+        let hint =
+            "raise `context.max_tokens`, `context.max_bytes` or `context.max_files`, or include fewer files";
         let error = Error::new(Code::Definition, message)
             .with_reason(Reason::Budget)
             .with("paths", left.clone())

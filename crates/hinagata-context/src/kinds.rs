@@ -92,7 +92,7 @@ impl FileKind {
         if marks.generated.unwrap_or_else(|| says_generated(&head[..head.len().min(GENERATED_HEAD)])) {
             return Some(Self::Generated);
         }
-        (is_source(path) && has_long_lines(head)).then_some(Self::Minified)
+        (is_source(path, || false) && has_long_lines(head)).then_some(Self::Minified)
     }
 }
 
@@ -244,26 +244,25 @@ static OTHER_EXTENSIONS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| {
     prose.into_iter().chain(settings).chain(records).collect()
 });
 
-/// Starts of the names of files that describe a project, in lower case.
-const PROSE_NAMES: &[&str] = &[
-    "authors",
-    "change",
-    "codeowners",
-    "code_of_conduct",
-    "contribut",
-    "copying",
-    "copyright",
-    "history",
-    "licen",
-    "maintainers",
-    "notice",
-    "readme",
-    "release",
-    "security",
-    "thanks",
-    "todo",
-    "unlicense",
-    "version",
+/// Names of programs without an extension, in lower case.
+const PROGRAM_NAMES: &[&str] = &[
+    "brewfile",
+    "build",
+    "configure",
+    "containerfile",
+    "dockerfile",
+    "gemfile",
+    "gnumakefile",
+    "jenkinsfile",
+    "justfile",
+    "makefile",
+    "podfile",
+    "procfile",
+    "rakefile",
+    "snakefile",
+    "tiltfile",
+    "vagrantfile",
+    "workspace",
 ];
 
 /// Names of the files that describe the packages of a project, in lower case.
@@ -296,15 +295,16 @@ pub(crate) fn describes_project(path: &str) -> bool {
     MANIFESTS.contains(&lower.as_str()) || !lower.contains('/') && lower.split('.').next() == Some("readme")
 }
 
-/// Whether a file is a program, as far as its name tells: unknown names are.
-pub(crate) fn is_source(path: &str) -> bool {
+/// Whether a file is a program, as far as its name tells: unknown extensions are, and names without one are if the file
+/// can be executed.
+pub(crate) fn is_source(path: &str, is_executable: impl FnOnce() -> bool) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let extension = extension(&name);
-    let is_bare = extension.is_empty() || extension.len() == name.len() - 1;
-    let is_prose = is_bare && PROSE_NAMES.iter().any(|start| name.starts_with(start));
+    if extension.is_empty() || extension.len() == name.len() - 1 {
+        return PROGRAM_NAMES.contains(&name.as_str()) || is_executable();
+    }
     let is_other = OTHER_EXTENSIONS.contains(extension) || DATA_EXTENSIONS.contains(extension);
-    let is_hidden_setting = name.starts_with('.') && is_bare;
-    !is_prose && !is_hidden_setting && (!is_other || name == "cmakelists.txt")
+    !is_other || name == "cmakelists.txt"
 }
 
 /// What follows the last dot of a name.
@@ -374,13 +374,15 @@ mod tests {
 
     #[test]
     fn unknown_names_are_programs_and_prose_is_not() {
-        for path in ["kernel.cu", "run", "Main.PY", "a/b.prompty", "CMakeLists.txt", "Makefile", "x.rs"] {
-            assert!(is_source(path), "{path}");
+        for path in ["kernel.cu", "Main.PY", "a/b.prompty", "CMakeLists.txt", "Makefile", "x.rs"] {
+            assert!(is_source(path, || false), "{path}");
         }
-        for path in ["README.md", "LICENSE-MIT", "docs/a.rst", "ci.yml", ".gitignore", "a.json", "CHANGELOG"]
+        for path in
+            ["README.md", "LICENSE", "docs/a.rst", "ci.yml", ".gitignore", "a.json", "CHANGELOG", "run"]
         {
-            assert!(!is_source(path), "{path}");
+            assert!(!is_source(path, || false), "{path}");
         }
+        assert!(is_source("tools/run", || true) && !is_source("README.md", || true));
         assert!(
             describes_project("Cargo.toml") && describes_project("README.md") && describes_project("README")
         );

@@ -3,7 +3,7 @@
 //! Both orders are apart: the choice follows what matters, the text follows the paths, so that another focus changes as
 //! little of the text as possible. The reasons are in `docs/design/packing-order.md`.
 
-use std::{cmp::Ordering, path::Path};
+use std::{cmp::Ordering, fs::Metadata, path::Path};
 
 use globset::Candidate;
 
@@ -92,13 +92,15 @@ impl<'o> Order<'o> {
         }
         rank.wishes.0 = !ranked.is_requested();
         let full = ranked.file.full_path(base);
-        let size = || full.metadata().map_or(0, |metadata| metadata.len());
+        let metadata = || full.metadata().ok();
+        let size = || metadata().map_or(0, |metadata| metadata.len());
         ranked.kind = FileKind::from_path(&ranked.file.path, ranked.file.marks, size);
         ranked.changed = facts.is_changed(&full);
         let describes = describes_project(&ranked.file.path);
         rank.is_last = ranked.kind_rule(&self.options.kinds) == KindRule::Last;
         rank.is_unchanged = !ranked.changed;
-        rank.is_other = !describes && !is_source(&ranked.file.path);
+        let is_program = || metadata().is_some_and(|metadata| is_executable(&metadata));
+        rank.is_other = !describes && !is_source(&ranked.file.path, is_program);
         rank.commits = std::cmp::Reverse(facts.commits(&full));
         rank.is_detail = !describes;
         (rank, ranked)
@@ -127,6 +129,17 @@ impl<'o> Order<'o> {
         };
         self.focus.iter().filter_map(missed).collect()
     }
+}
+
+#[cfg(unix)]
+fn is_executable(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Metadata) -> bool {
+    false
 }
 
 /// The place of a file; smaller ones are chosen first. The fields are compared in this order.

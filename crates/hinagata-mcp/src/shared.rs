@@ -28,6 +28,7 @@ use crate::{
     failure::{from_engine_error, truncate_for_display},
     names::split_version,
     notices::{ChangeNotice, NOTICE_CAPACITY},
+    pack_tool::PackedProject,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
     state::{ChangedPaths, PublicState},
@@ -48,6 +49,8 @@ pub struct McpOptions {
     pub viewer: Option<Viewer>,
     /// The resources declared in the settings.
     pub resources: Resources,
+    /// The project whose files the tool `pack_context` packs, for callers who may see all of it.
+    pub project: Option<PackedProject>,
 }
 
 /// The state shared by all connections. Cheap to clone.

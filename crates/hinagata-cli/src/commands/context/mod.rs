@@ -223,7 +223,8 @@ fn parse_kind(text: &str) -> Result<(FileKind, KindRule), String> {
 }
 
 fn parse_encoding(name: &str) -> Result<TextEncoding, String> {
-    TextEncoding::from_name(name).ok_or_else(|| "unknown encoding; use a name such as shift_jis or latin1".to_owned())
+    TextEncoding::from_name(name)
+        .ok_or_else(|| "unknown encoding; use a name such as shift_jis or latin1".to_owned())
 }
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
@@ -396,7 +397,8 @@ impl SectionArguments {
         };
         sections.header = self.header_text.clone().or(sections.header.take());
         let instruction = self.instruction_file_path.as_ref();
-        let instruction = instruction.map(|file| current_directory().join(file).to_string_lossy().into_owned());
+        let instruction =
+            instruction.map(|file| current_directory().join(file).to_string_lossy().into_owned());
         sections.instruction = instruction.or(sections.instruction.take());
         sections.diffs |= self.include_diffs;
         sections.logs = self.include_logs.or(sections.logs);
@@ -481,7 +483,8 @@ fn write_text(options: &ContextOptions, out: impl Write, is_terminal: bool) -> R
 
 /// Writes the text into a file, which changes at once or not at all. What is not a regular file is written directly.
 fn write_file(options: &ContextOptions, path: &Path) -> Result<Report, Failure> {
-    let failed = |error: &io::Error| Failure::system_error(format!("cannot write {}: {error}", path.display()));
+    let failed =
+        |error: &io::Error| Failure::system_error(format!("cannot write {}: {error}", path.display()));
     if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
         let file = File::options().write(true).open(path).map_err(|error| failed(&error))?;
         return write_text(options, file, false);

@@ -92,8 +92,11 @@ pub(super) fn print_details(report: &Report, least: Option<usize>, top: Option<u
         let mut files: Vec<(&str, usize)> =
             report.entries.iter().filter_map(|entry| Some((entry.path.as_str(), entry.tokens?))).collect();
         files.sort_by(|one, other| other.1.cmp(&one.1).then_with(|| one.0.cmp(other.0)));
-        let rows: Vec<Vec<String>> =
-            files.iter().take(top).map(|(path, tokens)| vec![path_text(path), tokens_text(*tokens)]).collect();
+        let rows: Vec<Vec<String>> = files
+            .iter()
+            .take(top)
+            .map(|(path, tokens)| vec![path_text(path), tokens_text(*tokens)])
+            .collect();
         output::print_status(&output::align_columns(&rows));
     }
 }
