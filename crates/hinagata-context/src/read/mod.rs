@@ -4,16 +4,13 @@
 //! shrinks: a file that does not fit when it is opened will not fit when its turn comes, so it is not read. What the
 //! start of a file tells is told in any case: the report must not depend on how far threads are ahead.
 
+mod queue;
+
 use std::{
-    collections::VecDeque,
     fs::{File, OpenOptions},
     io::{self, Read as _},
     ops::ControlFlow,
     path::Path,
-    sync::{
-        Condvar, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-    },
     thread,
 };
 
@@ -26,30 +23,17 @@ use crate::{
     kinds::{FileKind, KindRule, KindRules},
     order::RankedFile,
     part::Part,
+    remaining::Remaining,
     report::LeftOutReason,
     rungs::{Piece, Rungs},
 };
-
-/// Most files that are read ahead.
-const AHEAD: usize = 256;
-
-/// Most bytes that are read ahead; a single file can be larger.
-const ROOM: u64 = 16 << 20;
+use queue::{Queue, Stop, StopOnPanic};
 
 /// Bytes at the start of a file that decide on its kind.
 const HEAD: u64 = 64 << 10;
 
 /// Fewer files than this are not worth a thread.
 const FEW: usize = 4;
-
-/// Bytes for each token that is left, beyond which no text fits, not even its outline.
-const BYTES_PER_TOKEN: u64 = 32;
-
-/// How much longer than the bytes that are left a file can be, so that its outline may fit.
-const OUTLINE_RATIO: u64 = 16;
-
-/// Largest file that is read where tokens are limited, in bytes.
-const LARGEST: u64 = 8 << 20;
 
 /// The options of reading.
 #[derive(Debug)]
@@ -113,53 +97,6 @@ impl ReadResult {
     }
 }
 
-/// The remaining budget; it only shrinks.
-#[derive(Debug)]
-pub(crate) struct Remaining {
-    bytes: AtomicU64,
-    tokens: AtomicUsize,
-}
-
-impl Remaining {
-    pub(crate) fn new(bytes: Option<u64>, tokens: Option<usize>) -> Self {
-        Self {
-            bytes: AtomicU64::new(bytes.unwrap_or(u64::MAX)),
-            tokens: AtomicUsize::new(tokens.unwrap_or(usize::MAX)),
-        }
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn tokens(&self) -> usize {
-        self.tokens.load(Ordering::Relaxed)
-    }
-
-    /// Spends from the budget; a limit that does not exist stays.
-    pub(crate) fn take(&self, bytes: u64, tokens: usize) {
-        if self.bytes() != u64::MAX {
-            self.bytes.store(self.bytes().saturating_sub(bytes), Ordering::Relaxed);
-        }
-        if self.tokens() != usize::MAX {
-            self.tokens.store(self.tokens().saturating_sub(tokens), Ordering::Relaxed);
-        }
-    }
-
-    /// The largest file that is worth to be read.
-    pub(crate) fn largest_file(&self, compat: bool) -> u64 {
-        let (bytes, tokens) = (self.bytes(), self.tokens());
-        if compat {
-            return bytes;
-        }
-        let by_tokens = match tokens {
-            usize::MAX => u64::MAX,
-            tokens => (tokens as u64).saturating_mul(BYTES_PER_TOKEN).min(LARGEST),
-        };
-        by_tokens.min(bytes.saturating_mul(OUTLINE_RATIO))
-    }
-}
-
 /// A file that is open.
 struct Opened {
     file: File,
@@ -178,8 +115,7 @@ impl Reader<'_> {
         if self.threads < 2 || files.len() < FEW {
             return files.iter().try_for_each(|file| take(file, self.read_one(file, remaining)));
         }
-        let queue =
-            Queue { len: files.len(), state: Mutex::default(), room: Condvar::new(), ready: Condvar::new() };
+        let queue = Queue::new(files.len());
         thread::scope(|scope| {
             let _stop = Stop(&queue);
             for _ in 0..self.threads {
@@ -321,122 +257,4 @@ fn read_rest(Opened { file, size, head }: Opened) -> io::Result<Vec<u8>> {
     bytes.reserve(usize::try_from(rest).unwrap_or(usize::MAX).saturating_add(32).min(1 << 40));
     file.take(rest).read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// The state that threads share with the consumer.
-struct Queue {
-    len: usize,
-    state: Mutex<State>,
-    /// Signals that a file was taken.
-    room: Condvar,
-    /// Signals that the next file was read.
-    ready: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// The next file to read.
-    next: usize,
-    /// The next file to take.
-    taken: usize,
-    /// Results that are not taken yet, from `taken` on, with the bytes that they reserve.
-    read: VecDeque<Option<(ReadResult, u64)>>,
-    reserved: u64,
-    waiting: usize,
-    stopped: bool,
-}
-
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn wait<'q>(&self, mut state: MutexGuard<'q, State>) -> MutexGuard<'q, State> {
-        state.waiting += 1;
-        let mut state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
-        state.waiting -= 1;
-        state
-    }
-
-    /// The next file to read; `None` if none is left or the consumer stopped.
-    fn next(&self) -> Option<usize> {
-        let mut state = self.lock();
-        while state.next >= state.taken + AHEAD && !state.stopped {
-            state = self.wait(state);
-        }
-        if state.stopped || state.next >= self.len {
-            return None;
-        }
-        state.next += 1;
-        Some(state.next - 1)
-    }
-
-    /// Waits until there is room for `size` bytes of the file at `place`. The next file to take always has room, else
-    /// it could wait forever. Returns `false` if the consumer stopped.
-    fn reserve(&self, place: usize, size: u64) -> bool {
-        let mut state = self.lock();
-        while state.reserved.saturating_add(size) > ROOM && state.taken != place && !state.stopped {
-            state = self.wait(state);
-        }
-        state.reserved = state.reserved.saturating_add(size);
-        !state.stopped
-    }
-
-    fn put(&self, place: usize, result: ReadResult, reserved: u64) {
-        let mut state = self.lock();
-        let at = place - state.taken;
-        while state.read.len() <= at {
-            state.read.push_back(None);
-        }
-        state.read[at] = Some((result, reserved));
-        if at == 0 {
-            self.ready.notify_one();
-        }
-    }
-
-    /// The next result; `None` if the threads stopped.
-    fn take(&self) -> Option<ReadResult> {
-        let mut state = self.lock();
-        loop {
-            if let Some((result, reserved)) = state.read.front_mut().and_then(Option::take) {
-                state.read.pop_front();
-                state.taken += 1;
-                state.reserved = state.reserved.saturating_sub(reserved);
-                if state.waiting > 0 {
-                    self.room.notify_all();
-                }
-                return Some(result);
-            }
-            if state.stopped {
-                return None;
-            }
-            state = self.ready.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    fn stop(&self) {
-        self.lock().stopped = true;
-        self.room.notify_all();
-        self.ready.notify_all();
-    }
-}
-
-/// Stops the threads when the consumer ends.
-struct Stop<'q>(&'q Queue);
-
-impl Drop for Stop<'_> {
-    fn drop(&mut self) {
-        self.0.stop();
-    }
-}
-
-/// Stops the consumer when a thread panics.
-struct StopOnPanic<'q>(&'q Queue);
-
-impl Drop for StopOnPanic<'_> {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            self.0.stop();
-        }
-    }
 }
