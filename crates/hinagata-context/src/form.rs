@@ -91,8 +91,30 @@ pub(crate) fn cut_text(text: &str, form: TextForm, fits: &dyn Fn(&str) -> bool) 
         let end = &lines[lines.len() - tail..];
         shape_lines(lines[..head].iter().chain([&mark]).chain(end).copied(), form, lines.len())
     };
-    let (mut low, mut high) = (0, lines.len());
+    largest_fitting(lines.len(), &shape, fits)
+}
+
+/// The largest start of a text that `fits`, in its form, with a mark behind it; `None` if nothing fits. `start` is what
+/// was read of the text, `size` the bytes of all of it.
+pub(crate) fn cut_end(start: &str, size: u64, form: TextForm, fits: &dyn Fn(&str) -> bool) -> Option<String> {
+    let lines: Vec<TextLine<'_>> = text_lines(start).collect();
+    let shape = |kept: usize| {
+        let bytes: usize = lines[..kept].iter().map(|line| line.text.len() + 1).sum();
+        let mark = format!("⋯ {} bytes", size.saturating_sub(bytes as u64));
+        let mark = TextLine { number: None, text: &mark };
+        shape_lines(lines[..kept].iter().chain([&mark]).copied(), form, lines.len())
+    };
+    largest_fitting(lines.len(), &shape, fits)
+}
+
+/// The text of the most lines that fits: fewer than `count`, and more than none.
+fn largest_fitting(
+    count: usize,
+    shape: &dyn Fn(usize) -> String,
+    fits: &dyn Fn(&str) -> bool,
+) -> Option<String> {
     // `low` fits, unless it is zero; `high` does not.
+    let (mut low, mut high) = (0, count);
     while high - low > 1 {
         let middle = low.midpoint(high);
         if fits(&shape(middle)) { low = middle } else { high = middle }
@@ -157,6 +179,8 @@ mod tests {
         let cut = cut_text(&text, TextForm::default(), &|text| text.lines().count() <= 5).expect("fits");
         assert_eq!(cut, "line 1\nline 2\nline 3\n⋯ 16 lines\nline 20\n");
         assert_eq!(cut_text(&text, TextForm::default(), &|_| false), None);
+        let cut = cut_end(&text, 1_000, TextForm::default(), &|text| text.lines().count() <= 3);
+        assert_eq!(cut.as_deref(), Some("line 1\nline 2\n⋯ 986 bytes\n"));
         let cut = cut_text(&text, NUMBERED, &|text| text.lines().count() <= 3).expect("fits");
         assert_eq!(cut, " 1: line 1\n 2: line 2\n    ⋯ 18 lines\n");
     }

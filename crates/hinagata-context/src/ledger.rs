@@ -115,7 +115,8 @@ impl<'l> Ledger<'l> {
             Some(_) if !self.compat => self.rungs.highest_rung(&path, &text.content, bytes, tokens),
             _ => None,
         };
-        let cut = || self.rungs.cut_rung(&path, &text.content, bytes, tokens);
+        let size = text.is_start.then_some(text.size);
+        let cut = || self.rungs.cut_rung(&path, &text.content, size, bytes, tokens);
         piece.or_else(|| (ranked.is_requested() && !self.compat).then(cut).flatten())
     }
 

@@ -17,6 +17,12 @@ use crate::{
     walk::FoundFile,
 };
 
+/// The part of the budget that a manifest or a README may have to be chosen before programs.
+const DESCRIPTION_SHARE: u64 = 20;
+
+/// The usual length of a token, in bytes.
+const USUAL_TOKEN: u64 = 4;
+
 /// A file with what decides on its place.
 #[derive(Clone, Debug)]
 pub(crate) struct RankedFile {
@@ -96,7 +102,7 @@ impl<'o> Order<'o> {
         let size = || metadata().map_or(0, |metadata| metadata.len());
         ranked.kind = FileKind::from_path(&ranked.file.path, ranked.file.marks, size);
         ranked.changed = facts.is_changed(&full);
-        let describes = describes_project(&ranked.file.path);
+        let describes = describes_project(&ranked.file.path) && self.is_short(size());
         rank.is_last = ranked.kind_rule(&self.options.kinds) == KindRule::Last;
         rank.is_unchanged = !ranked.changed;
         let is_program = || metadata().is_some_and(|metadata| is_executable(&metadata));
@@ -104,6 +110,12 @@ impl<'o> Order<'o> {
         rank.commits = std::cmp::Reverse(facts.commits(&full));
         rank.is_detail = !describes;
         (rank, ranked)
+    }
+
+    /// Whether a file of this size takes a small part of the budget, as far as its size tells.
+    fn is_short(&self, size: u64) -> bool {
+        let limit = self.options.tokens.max.map(|most| most as u64 / DESCRIPTION_SHARE * USUAL_TOKEN);
+        limit.is_none_or(|limit| size <= limit)
     }
 
     fn has_focus(&self, path: &str) -> bool {

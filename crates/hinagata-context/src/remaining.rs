@@ -9,7 +9,7 @@ const BYTES_PER_TOKEN: u64 = 32;
 const OUTLINE_RATIO: u64 = 16;
 
 /// Largest file that is read where tokens are limited, in bytes.
-const LARGEST: u64 = 8 << 20;
+pub(crate) const LARGEST: u64 = 8 << 20;
 
 /// The remaining budget; it only shrinks.
 #[derive(Debug)]
@@ -42,6 +42,11 @@ impl Remaining {
         if self.tokens() != usize::MAX {
             self.tokens.store(self.tokens().saturating_sub(tokens), Ordering::Relaxed);
         }
+    }
+
+    /// Whether bytes or tokens are limited.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.bytes() != u64::MAX || self.tokens() != usize::MAX
     }
 
     /// The largest file that is worth to be read.

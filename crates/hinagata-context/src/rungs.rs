@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::{
     count::Counter,
-    form::{cut_text, shape_text},
+    form::{cut_end, cut_text, shape_text},
     frame::Frame,
     options::TextForm,
     report::PackedForm,
@@ -49,12 +49,23 @@ impl Rungs<'_> {
         self.fitting_piece(path, form, Cow::Owned(text), bytes, tokens)
     }
 
-    /// The start and the end of a file that fit into `bytes` and `tokens`.
-    pub(crate) fn cut_rung(&self, path: &str, content: &str, bytes: u64, tokens: usize) -> Option<Piece> {
+    /// The start and the end of a file that fit into `bytes` and `tokens`; the start alone of a file of `size` bytes that
+    /// was not read to its end.
+    pub(crate) fn cut_rung(
+        &self,
+        path: &str,
+        content: &str,
+        size: Option<u64>,
+        bytes: u64,
+        tokens: usize,
+    ) -> Option<Piece> {
         let fits = |text: &str| {
             self.fitting_piece(path, PackedForm::Cut, Cow::Borrowed(text), bytes, tokens).is_some()
         };
-        let text = cut_text(content, self.form, &fits)?;
+        let text = match size {
+            None => cut_text(content, self.form, &fits)?,
+            Some(size) => cut_end(content, size, self.form, &fits)?,
+        };
         self.fitting_piece(path, PackedForm::Cut, Cow::Owned(text), bytes, tokens)
     }
 

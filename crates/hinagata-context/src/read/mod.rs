@@ -23,7 +23,7 @@ use crate::{
     kinds::{FileKind, KindRule, KindRules},
     order::RankedFile,
     part::Part,
-    remaining::Remaining,
+    remaining::{LARGEST, Remaining},
     report::LeftOutReason,
     rungs::{Piece, Rungs},
 };
@@ -73,6 +73,8 @@ pub(crate) struct ReadText {
     pub(crate) content: String,
     /// The size on disk.
     pub(crate) size: u64,
+    /// Whether only the start of the file was read.
+    pub(crate) is_start: bool,
     /// The encoding, if it is not UTF-8.
     pub(crate) encoding: Option<&'static str>,
     /// Whether U+FFFD replaces invalid bytes.
@@ -102,6 +104,13 @@ struct Opened {
     file: File,
     size: u64,
     head: Vec<u8>,
+}
+
+impl Opened {
+    /// The bytes that are read of it.
+    fn memory(&self, remaining: &Remaining) -> u64 {
+        if remaining.is_limited() { self.size.min(LARGEST) } else { self.size }
+    }
 }
 
 impl Reader<'_> {
@@ -134,8 +143,8 @@ impl Reader<'_> {
         while let Some(place) = queue.next() {
             let file = &files[place];
             let (result, reserved) = match self.open(file, remaining) {
-                Ok(opened) if queue.reserve(place, opened.size) => {
-                    let reserved = opened.size;
+                Ok(opened) if queue.reserve(place, opened.memory(remaining)) => {
+                    let reserved = opened.memory(remaining);
                     (self.read_text(file, opened, remaining), reserved)
                 }
                 Ok(_) => return,
@@ -170,10 +179,11 @@ impl Reader<'_> {
         if !self.compat {
             self.check_head(ranked, &mut opened)?;
         }
-        if opened.size > remaining.largest_file(self.compat) {
-            return Err(ReadResult::TooLarge { bytes: opened.size });
+        let is_too_large = opened.size > remaining.largest_file(self.compat);
+        match is_too_large && (self.compat || !ranked.is_requested()) {
+            true => Err(ReadResult::TooLarge { bytes: opened.size }),
+            false => Ok(opened),
         }
-        Ok(opened)
     }
 
     /// Reads the start of a file, and checks what it tells.
@@ -210,7 +220,10 @@ impl Reader<'_> {
 
     fn read_text(&self, ranked: &RankedFile, opened: Opened, remaining: &Remaining) -> ReadResult {
         let size = opened.size;
-        let bytes = match read_rest(opened) {
+        // Where tokens are limited, a file that was asked for is not read to an end that cannot fit.
+        let length = if self.compat { size } else { opened.memory(remaining) };
+        let is_start = length < size;
+        let bytes = match read_rest(opened, length) {
             Ok(bytes) => bytes,
             Err(error) => return ReadResult::unreadable(&error),
         };
@@ -233,8 +246,11 @@ impl Reader<'_> {
         let shortened = short.is_some();
         content = short.unwrap_or(content);
         let path = self.part.shown_path(&ranked.file.path);
-        let piece = self.rungs.highest_rung(&path, &content, remaining.bytes(), remaining.tokens());
-        ReadResult::Text(Box::new(ReadText { content, size, encoding, replaced, shortened, piece }))
+        let piece = match is_start {
+            true => None,
+            false => self.rungs.highest_rung(&path, &content, remaining.bytes(), remaining.tokens()),
+        };
+        ReadResult::Text(Box::new(ReadText { content, size, is_start, encoding, replaced, shortened, piece }))
     }
 }
 
@@ -250,8 +266,8 @@ fn open_without_waiting(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// The bytes of a file. Bytes that are appended meanwhile are ignored.
-fn read_rest(Opened { file, size, head }: Opened) -> io::Result<Vec<u8>> {
+/// The first `size` bytes of a file. Bytes that are appended meanwhile are ignored.
+fn read_rest(Opened { file, head, .. }: Opened, size: u64) -> io::Result<Vec<u8>> {
     let mut bytes = head;
     let rest = size.saturating_sub(bytes.len() as u64);
     bytes.reserve(usize::try_from(rest).unwrap_or(usize::MAX).saturating_add(32).min(1 << 40));

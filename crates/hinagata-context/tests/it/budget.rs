@@ -132,3 +132,25 @@ fn all_or_nothing_fails_with_what_is_needed() {
     assert_eq!(pack(&options(needed)).expect("fits").report.total_tokens, Some(needed));
     assert!(pack(&options(needed - 1)).is_err());
 }
+
+#[test]
+fn a_huge_file_that_is_requested_is_cut_without_being_read() {
+    let place = tree(&[("a.md", "a")]);
+    let file = std::fs::File::create(place.path().join("huge.log")).expect("made");
+    std::io::Write::write_all(&mut &file, "a line of a log\n".repeat(1 << 20).as_bytes()).expect("written");
+    file.set_len(20 << 30).expect("grown");
+    let options =
+        ContextOptions { focus: vec!["huge.log".into()], tokens: at_most(1000), ..options(&place, &[]) };
+    let packed = pack(&options).expect("packs");
+    let cut = packed.files.iter().find(|file| file.path == "huge.log").expect("is in");
+    assert!(
+        cut.content.starts_with("a line of a log\n") && cut.content.contains("⋯ 214748"),
+        "{}",
+        cut.content
+    );
+    assert!(
+        packed.report.total_tokens.is_some_and(|total| total <= 1000 && total > 800),
+        "{:?}",
+        packed.report
+    );
+}
