@@ -44,9 +44,9 @@ impl Remaining {
         }
     }
 
-    /// Whether bytes or tokens are limited.
-    pub(crate) fn is_limited(&self) -> bool {
-        self.bytes() != u64::MAX || self.tokens() != usize::MAX
+    /// Whether tokens are limited.
+    pub(crate) fn limits_tokens(&self) -> bool {
+        self.tokens() != usize::MAX
     }
 
     /// The largest file that is worth to be read.

@@ -6,6 +6,7 @@
 mod chat;
 mod cli;
 mod common;
+mod context;
 mod deploy;
 mod docs;
 mod migrate;

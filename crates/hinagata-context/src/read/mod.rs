@@ -109,7 +109,7 @@ struct Opened {
 impl Opened {
     /// The bytes that are read of it.
     fn memory(&self, remaining: &Remaining) -> u64 {
-        if remaining.is_limited() { self.size.min(LARGEST) } else { self.size }
+        if remaining.limits_tokens() { self.size.min(LARGEST) } else { self.size }
     }
 }
 
