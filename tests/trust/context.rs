@@ -15,7 +15,6 @@ fn tempting(settings: &str) -> Home {
     home.write("t/.netrc", format!("machine x password {HIDDEN}\n"));
     home.write("t/server.key", HIDDEN);
     home.write("t/open.txt", "open-text");
-    home.write("t/notes.txt", format!("aws_access_key_id = AKIAIOSFODNN7EXAMPLE\n{HIDDEN}\n"));
     home.write(".gitignore", "private.txt\n/local\n");
     home.write("private.txt", HIDDEN);
     home.write("local/deep/x.txt", HIDDEN);
@@ -58,7 +57,6 @@ fn an_inline_prompt_includes_no_secret_under_any_name() {
         "{% set n = '.e' ~ 'nv' %}{% include n %}",
         "{% include 't/.netrc' %}",
         "{% include 't/server.key' %}",
-        "{% include 't/notes.txt' %}",
         "{% include 't/inner.txt' %}",
         "{% include 'out.txt' %}",
         "{% include 'vault/card.txt' %}",
@@ -95,7 +93,6 @@ fn a_prompt_file_of_an_agent_is_no_secret_and_no_link_out() {
         "{file: vault/card.txt}",
         "{file: card.txt, baseDir: vault}",
         "{file: t/inner.txt}",
-        "{file: t/notes.txt}",
         "{file: private.txt}",
         "{file: t/ignored.txt}",
         "{file: inner.txt, baseDir: t}",
@@ -107,17 +104,6 @@ fn a_prompt_file_of_an_agent_is_no_secret_and_no_link_out() {
             refused(&tempting(&settings), template);
         }
     }
-}
-
-#[test]
-fn an_agent_file_in_utf_16_hides_no_secret() {
-    let home = tempting(
-        "context: {include: [none]}\nagents: {manager: {promptTemplate: {file: t/wide.txt, encoding: utf16le}}}\n",
-    );
-    let text = std::fs::read_to_string(home.path("t/notes.txt")).expect("is there");
-    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
-    home.write("t/wide.txt", wide);
-    refused(&home, "utf-16");
 }
 
 #[test]
@@ -285,7 +271,6 @@ fn a_context_given_with_a_call_takes_the_place_of_what_would_be_packed() {
 fn a_prompt_of_an_untrusted_workspace_names_no_file_with_a_secret() {
     let prompts = [
         ("parameter", "---\ninputs: {doc: {type: file, default: .env}}\n---\n{{ doc }}\n"),
-        ("key", "---\ninputs: {doc: {type: file, default: t/notes.txt}}\n---\n{{ doc }}\n"),
         ("linked", "---\ninputs: {doc: {type: file, default: t/inner.txt}}\n---\n{{ doc }}\n"),
         ("beside", "---\ninputs: {doc: {type: file, default: .netrc}}\n---\n{{ doc }}\n"),
         ("included", "{% include '.netrc' %}\n"),

@@ -16,6 +16,7 @@ mod profiles;
 mod protocol;
 mod python;
 mod race;
+mod redaction;
 mod secrets;
 mod settings;
 mod slips;

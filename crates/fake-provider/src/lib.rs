@@ -14,15 +14,20 @@
 //! ```
 
 mod canned;
+mod proxy;
 mod reply;
 mod server;
+mod thread;
+mod tls;
 
-use std::{net::SocketAddr, sync::Arc, thread};
+use std::{net::SocketAddr, sync::Arc};
 
 use serde_json::Value;
-use tokio::sync::oneshot;
+
+use crate::{server::serve_with_tls, thread::ServerThread, tls::Certificate};
 
 pub use canned::ANSWER;
+pub use proxy::FakeProxy;
 pub use reply::Reply;
 pub use server::{State, serve};
 
@@ -35,6 +40,10 @@ pub struct Received {
     pub headers: Vec<(String, String)>,
     /// The body; `null` if it is not JSON.
     pub body: Value,
+    /// Whether it came over HTTP/2.
+    pub is_http2: bool,
+    /// Whether it contains the whole address, as a request to a proxy does.
+    pub is_for_proxy: bool,
 }
 
 impl Received {
@@ -50,8 +59,8 @@ impl Received {
 pub struct FakeProvider {
     address: SocketAddr,
     state: Arc<State>,
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<thread::JoinHandle<()>>,
+    certificate: Option<Certificate>,
+    _thread: ServerThread,
 }
 
 impl FakeProvider {
@@ -61,29 +70,45 @@ impl FakeProvider {
     /// If no TCP port or thread is available.
     #[must_use]
     pub fn start() -> Self {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-        listener.set_nonblocking(true).expect("is a socket");
-        let address = listener.local_addr().expect("has an address");
+        Self::start_with(None)
+    }
+
+    /// Starts a provider with TLS and HTTP/2, whose certificate is for `host`.
+    ///
+    /// # Panics
+    /// As [`FakeProvider::start`].
+    #[must_use]
+    pub fn start_tls(host: &str) -> Self {
+        Self::start_with(Some(Certificate::new(host)))
+    }
+
+    fn start_with(certificate: Option<Certificate>) -> Self {
         let state = Arc::new(State::default());
-        let (stop, stopped) = oneshot::channel();
-        let shared = Arc::clone(&state);
-        let thread = thread::spawn(move || {
-            let runtime =
-                tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            runtime.block_on(async move {
-                tokio::select! {
-                    served = serve(listener, shared) => served.expect("serves"),
-                    _ = stopped => {}
-                }
-            });
-        });
-        Self { address, state, stop: Some(stop), thread: Some(thread) }
+        let (shared, acceptor) = (Arc::clone(&state), certificate.as_ref().map(Certificate::acceptor));
+        let (address, thread) =
+            ServerThread::start(|listener| async move { serve_with_tls(listener, shared, acceptor).await });
+        Self { address, state, certificate, _thread: thread }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its certificate in PEM, if it has TLS. A client has to trust it.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&str> {
+        self.certificate.as_ref().map(Certificate::pem)
     }
 
     /// Its address.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+        match &self.certificate {
+            None => format!("http://{}", self.address),
+            Some(certificate) => format!("https://{}:{}", certificate.host(), self.address.port()),
+        }
     }
 
     /// Its address with the path that clients of OpenAI expect.
@@ -123,16 +148,5 @@ impl FakeProvider {
     /// Waits until `count` requests have arrived.
     pub async fn wait_for_requests(&self, count: usize) {
         self.state.wait_for_requests(count).await;
-    }
-}
-
-impl Drop for FakeProvider {
-    fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            let _ = stop.send(());
-        }
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

@@ -9,6 +9,13 @@ pub enum Reply {
     Canned,
     /// This JSON, with status 200.
     Json(Value),
+    /// These bytes, with status 200 and a `content-encoding` header.
+    Encoded {
+        /// The name of the compression.
+        encoding: &'static str,
+        /// The compressed body.
+        body: Vec<u8>,
+    },
     /// A status with headers and a body.
     Status {
         /// The status.
@@ -30,6 +37,8 @@ pub enum Reply {
     Silence,
     /// The connection is closed without a response.
     Close,
+    /// The request is refused before it is processed; HTTP/2 only.
+    Refuse,
 }
 
 impl Reply {

@@ -11,15 +11,22 @@ use std::{
 
 use axum::{
     body::{Body, to_bytes},
-    http::{HeaderName, HeaderValue, StatusCode, header::CONTENT_TYPE},
+    http::{
+        HeaderName, HeaderValue, StatusCode,
+        header::{CONTENT_ENCODING, CONTENT_TYPE},
+    },
     response::Response,
 };
 use bytes::Bytes;
 use futures_util::stream::{self, StreamExt as _};
-use hyper::{Request, body::Incoming, server::conn::http1, service::service_fn};
-use hyper_util::rt::TokioIo;
+use hyper::{Request, Version, body::Incoming, server::conn::http1, service::service_fn};
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
 
 use crate::{
     Received, Reply,
@@ -99,14 +106,34 @@ impl State {
 /// # Errors
 /// If the listener fails.
 pub async fn serve(listener: std::net::TcpListener, state: Arc<State>) -> io::Result<()> {
+    serve_with_tls(listener, state, None).await
+}
+
+/// As [`serve`], with TLS.
+pub(crate) async fn serve_with_tls(
+    listener: std::net::TcpListener,
+    state: Arc<State>,
+    tls: Option<TlsAcceptor>,
+) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     loop {
         let (stream, _) = listener.accept().await?;
         state.connections.fetch_add(1, Ordering::SeqCst);
-        let state = Arc::clone(&state);
+        let (state, tls) = (Arc::clone(&state), tls.clone());
         let service = service_fn(move |request| answer(Arc::clone(&state), request));
         // A connection that fails is the client's to notice.
-        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service));
+        tokio::spawn(async move {
+            match tls {
+                None => {
+                    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+                }
+                Some(tls) => {
+                    let Ok(stream) = tls.accept(stream).await else { return };
+                    let builder = auto::Builder::new(TokioExecutor::new());
+                    let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+                }
+            }
+        });
     }
 }
 
@@ -125,6 +152,8 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> io::Result<Res
         path,
         headers: head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect(),
         body: serde_json::from_slice(&body).unwrap_or_default(),
+        is_http2: head.version == Version::HTTP_2,
+        is_for_proxy: head.version < Version::HTTP_2 && head.uri.authority().is_some(),
     });
     state.count.send_modify(|count| *count += 1);
     let reply = lock(&state.replies).pop_front().unwrap_or(Reply::Canned);
@@ -149,6 +178,12 @@ async fn send_reply(
     Ok(match reply {
         Reply::Canned => canned(language, streamed),
         Reply::Json(value) => with_type("application/json", Body::from(value.to_string())),
+        Reply::Encoded { encoding, body } => {
+            let kind = if streamed { stream_type } else { "application/json" };
+            let mut response = with_type(kind, Body::from(body));
+            response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(encoding));
+            response
+        }
         Reply::Status { status, headers, body } => {
             let mut response = with_type("application/json", Body::from(body));
             *response.status_mut() = StatusCode::from_u16(status).expect("is a status");
@@ -181,6 +216,7 @@ async fn send_reply(
             std::future::pending().await
         }
         Reply::Close => return Err(io::Error::other("the connection is closed")),
+        Reply::Refuse => return Err(io::Error::other(h2::Error::from(h2::Reason::REFUSED_STREAM))),
     })
 }
 

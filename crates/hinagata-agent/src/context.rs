@@ -6,9 +6,13 @@ use crate::{
     profile::Profile,
     shape::{Section, Shape},
 };
+use hinagata::{
+    Result, Settings,
+    settings::{ConfiguredModel, read_secret_policy},
+};
 use hinagata_context::{
-    ContextOptions, Encoding, FileKind, Frame, KindRule, KindRules, Resource, ResourceKind, Rules, Sections,
-    TemplateFile, TemplateOptions, TextEncoding, TextForm, leads_out,
+    ContextOptions, Encoding, FileKind, Frame, KindRule, KindRules, Resource, ResourceKind, Rules,
+    SecretAction, SecretPolicy, Sections, TemplateFile, TemplateOptions, TextEncoding, TextForm, leads_out,
 };
 use hinagata_value::ValueType;
 
@@ -52,6 +56,22 @@ pub(crate) fn read_context(
         TemplateOptions { keep_trailing_newline: profile.is_compat(), ..TemplateOptions::default() };
     section.finish(shape);
     options
+}
+
+/// Counts the tokens of the context for the model `name`: a model of the settings, an alias, or a name at a provider.
+///
+/// # Errors
+/// Code `definition`, reason `settings`, if the settings of the model are invalid.
+pub fn choose_model(
+    options: &mut ContextOptions,
+    settings: &Settings,
+    root: &Path,
+    name: &str,
+) -> Result<()> {
+    let ConfiguredModel { model, tokenizer } = ConfiguredModel::from_settings(settings, root, name)?;
+    options.tokens.model = Some(model);
+    options.tokens.tokenizer = tokenizer;
+    Ok(())
 }
 
 fn read_rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rules {
@@ -125,6 +145,41 @@ fn read_logs(section: &Section<'_>, shape: &mut Shape) -> Option<usize> {
     match section.get("includeLogs")?.as_bool() {
         Some(is_on) => is_on.then_some(USUAL_COMMITS),
         None => read_limit(section, "includeLogs", shape),
+    }
+}
+
+/// Reads the rules for secrets, and what is done with those that they find.
+pub(crate) fn read_secrets(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> SecretPolicy {
+    let action = match section.text("secrets", shape).as_deref() {
+        None | Some("redact") => SecretAction::Redact,
+        Some("omit") => SecretAction::Omit,
+        Some(other) => {
+            shape
+                .add_problem(section.field_path("secrets"), format!("must be redact or omit, not `{other}`"));
+            SecretAction::Redact
+        }
+    };
+    let action = match section.flag("includeSecrets", shape) {
+        Some(true) => SecretAction::Include,
+        _ => action,
+    };
+    let (rules, allowed) = (section.get("secretRules"), section.get("secretAllow"));
+    if allowed.is_some() && !profile.is_trusted() {
+        shape.add_problem(section.field_path("secretAllow"), "needs a workspace that you trust");
+    }
+    let policy = read_secret_policy(rules, allowed, profile.is_trusted());
+    let policy = policy.unwrap_or_else(|(is_exception, (within, message))| {
+        let key = if is_exception { "secretAllow" } else { "secretRules" };
+        shape.add_problem(format!("{}{within}", section.field_path(key)), message);
+        SecretPolicy::default()
+    });
+    policy.with_action(action)
+}
+
+/// Marks the fields of [`read_secrets`] as known; the settings have read them.
+pub(crate) fn skip_secrets(section: &Section<'_>) {
+    for key in ["secrets", "secretRules", "secretAllow"] {
+        section.get(key);
     }
 }
 

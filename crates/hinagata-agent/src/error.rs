@@ -1,6 +1,6 @@
 //! Converts errors of contexts and templates.
 
-use hinagata::{Code, Error, Hint, Reason};
+use hinagata::{Code, Error, Hint, Reason, tokenizer_error};
 use hinagata_context::{Error as ContextError, LeftOutReason};
 
 /// Converts an error of packing to one of the engine.
@@ -37,6 +37,7 @@ pub fn context_error(error: ContextError) -> Error {
             failed.and_then(|failed| failed.place().cloned()).into_iter().fold(error, Error::at)
         }
         ContextError::Template(error) => Error::from(*error),
+        ContextError::Tokenizer(error) => tokenizer_error(&error),
         error => Error::new(Code::Store, message).with_source(error),
     }
 }

@@ -1,17 +1,20 @@
 //! A call of an agent: from the prompt of a user to the messages of a request.
 
-use hinagata::{Content, Engine, Error, HintText, Message, Reason, RenderedBody, Request, Result, Warning};
+use hinagata::{
+    Code, Content, Engine, Error, HintText, Message, Reason, RenderedBody, Request, Result, Warning,
+};
 use hinagata_context::{
-    PackedContext, PackedFile, PackedResource, Packer, Progress, Report, merge_variables, render_file,
-    render_text, trim_both_ends,
+    Guard, LeftOutReason, PackedContext, PackedFile, PackedResource, Packer, Progress, Report,
+    merge_variables, render_file, render_text, trim_both_ends,
 };
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
 use crate::{
     agent::{Agent, PromptSource},
-    error::context_error,
+    error::{context_error, withheld_hint},
     project::Project,
+    warnings::redaction_warnings,
 };
 
 /// The tag around the packed context.
@@ -163,9 +166,11 @@ impl Project {
             None => self.pack_for(&agent, progress)?,
         };
         let mut warnings = self.warnings(&context.report);
-        let call = Call { project: self, invocation, agent: &agent, context: &context, engine };
+        let call =
+            Call { project: self, invocation, agent: &agent, context: &context, engine, guard: self.guard() };
         let system = call.render_system(&mut warnings)?;
         let user = call.render_user(&system, &mut warnings)?;
+        warnings.extend(redaction_warnings(&call.guard.redactor().take_redacted()));
         let messages = call.build_messages(&system, &user);
         let settings_warnings = self.settings_warnings();
         Ok(InvocationOutput { system, user, messages, agent, context, warnings, settings_warnings })
@@ -185,6 +190,7 @@ struct Call<'c> {
     agent: &'c Agent,
     context: &'c PackedContext,
     engine: Option<&'c Engine>,
+    guard: Guard,
 }
 
 impl Call<'_> {
@@ -192,7 +198,10 @@ impl Call<'_> {
         let bag = self.variables(&self.agent.prompt);
         match &self.agent.system {
             Some(source) => self.render_source(source, &bag, warnings),
-            None => self.render_inline("prompt", &self.agent.prompt, &bag),
+            None => {
+                let prompt = self.redact_prompt()?;
+                self.render_inline("prompt", &prompt, &bag)
+            }
         }
     }
 
@@ -230,9 +239,23 @@ impl Call<'_> {
 
     fn render_inline(&self, name: &str, source: &str, bag: &Map<String, Value>) -> Result<String> {
         let project = self.project;
-        let guard = project.context.guard();
-        render_text(name, source, &project.directory, bag, &project.context.templates, &guard)
+        render_text(name, source, &project.directory, bag, &project.context.templates, &self.guard)
             .map_err(context_error)
+    }
+
+    /// The system prompt in the configuration, without its secrets.
+    fn redact_prompt(&self) -> Result<String> {
+        let (prompt, id) = (self.agent.prompt.clone(), &self.agent.id);
+        if !self.project.context.rules.secrets {
+            return Ok(prompt);
+        }
+        let redacted = self.guard.redactor().redact_text(&format!("prompt of {id}"), prompt);
+        redacted.map_err(|omitted| {
+            let message = format!("the prompt of `{id}` is withheld: it contains a secret ({omitted})");
+            Error::new(Code::Approval, message)
+                .with_reason(Reason::Secret)
+                .with_hint(withheld_hint(LeftOutReason::Secret))
+        })
     }
 
     fn render_source(
@@ -244,7 +267,7 @@ impl Call<'_> {
         match source {
             PromptSource::File(file) => {
                 let Project { directory, context, .. } = self.project;
-                render_file(file, directory, bag, &context.templates, &context.guard()).map_err(context_error)
+                render_file(file, directory, bag, &context.templates, &self.guard).map_err(context_error)
             }
             PromptSource::Catalog { id, variables } => {
                 let engine = self.engine.ok_or_else(|| {

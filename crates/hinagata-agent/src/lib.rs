@@ -41,8 +41,10 @@ mod shape;
 mod warnings;
 
 pub use agent::{Agent, PromptSource};
+pub use context::choose_model;
 pub use error::{context_error, left_out_reason};
 pub use invoke::{ChatMessage, GivenContext, Invocation, InvocationOutput};
 pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};
 pub use request::PackRequest;
+pub use warnings::redaction_warnings;

@@ -56,6 +56,12 @@ impl Profile {
         matches!(self, Self::Named { .. } | Self::Compat)
     }
 
+    /// Whether the user or a trusted workspace wrote the configuration.
+    #[must_use]
+    pub const fn is_trusted(self) -> bool {
+        !matches!(self, Self::Untrusted | Self::Named { trusted: false })
+    }
+
     /// The default rules for files.
     #[must_use]
     pub const fn rules(self) -> Rules {

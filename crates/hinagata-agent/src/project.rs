@@ -6,13 +6,15 @@ use hinagata::{
     Code, Diagnostic, Error, Hint, Place, Reason, Result, Settings,
     settings::{Origin, place_in_config, read_config, snake_case},
 };
-use hinagata_context::ContextOptions;
+use hinagata_context::{ContextOptions, Guard, SecretPolicy};
 use hinagata_value::near_names;
 use serde_json::{Map, Value, json};
 
 use crate::{
     agent::{Agent, PromptSource},
-    context::{NO_LIMIT, first_path_outside, read_context, template_paths},
+    context::{
+        NO_LIMIT, choose_model, first_path_outside, read_context, read_secrets, skip_secrets, template_paths,
+    },
     profile::{COMPAT, Profile},
     shape::{Locate, Section, Shape, camel_case},
 };
@@ -69,10 +71,17 @@ impl Project {
     /// # Errors
     /// Code `definition`, reason `settings`: a newer version, or all invalid fields in `paths`.
     pub fn read(config: &Value, directory: &Path, profile: Profile) -> Result<Self> {
-        Self::read_located(config, directory, profile, &|_| None)
+        Self::read_located(config, directory, profile, None, &|_| None)
     }
 
-    fn read_located(config: &Value, directory: &Path, profile: Profile, locate: &Locate<'_>) -> Result<Self> {
+    /// Reads a configuration; `secrets` are the rules for secrets if others have read them.
+    fn read_located(
+        config: &Value,
+        directory: &Path,
+        profile: Profile,
+        secrets: Option<SecretPolicy>,
+        locate: &Locate<'_>,
+    ) -> Result<Self> {
         let mut shape = Shape::default();
         let root = Section::root(config, &mut shape);
         check_version(&root).map_err(|error| locate("version").into_iter().fold(error, Error::at))?;
@@ -85,7 +94,15 @@ impl Project {
         let profile = profile.with_compat(compat.as_deref());
         let system_prompt = root.text("systemPrompt", &mut shape).unwrap_or_default();
         let section = root.section("context", &mut shape);
-        let context = read_context(&section, &directory, profile, &mut shape);
+        let secrets = match secrets {
+            Some(secrets) => {
+                skip_secrets(&section);
+                secrets
+            }
+            None => read_secrets(&section, profile, &mut shape),
+        };
+        let mut context = read_context(&section, &directory, profile, &mut shape);
+        context.secrets = secrets;
         let agents = Agents::from_section(&root.section("agents", &mut shape), &system_prompt, &mut shape);
         let written = root.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
         let diagnostics = shape.finish(locate)?;
@@ -108,7 +125,7 @@ impl Project {
     pub fn load(path: &Path, profile: Profile) -> Result<Self> {
         let directory = path.parent().unwrap_or(Path::new("."));
         let config = read_config(path, profile.merging())?;
-        Self::read_located(&config, directory, profile, &|setting| place_in_config(path, setting))
+        Self::read_located(&config, directory, profile, None, &|setting| place_in_config(path, setting))
     }
 
     /// The project in the settings of the workspace at `root`.
@@ -118,10 +135,14 @@ impl Project {
     pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
         let locate = |setting: &str| place_in_settings(settings, root, setting);
         let profile = Profile::from_settings(settings, trusted);
-        let mut project = Self::read_located(&config_from_settings(settings), root, profile, &locate)?;
+        let secrets = Some(settings.secret_policy(trusted));
+        let mut project =
+            Self::read_located(&config_from_settings(settings), root, profile, secrets, &locate)?;
         project.context.templates.limits = settings.limits();
-        let model = settings.get("llm.model").and_then(|found| found.value.as_str()).map(str::to_owned);
-        project.context.tokens.model = project.context.tokens.model.or(model);
+        let usual = settings.get("llm.model").and_then(|found| found.value.as_str()).map(str::to_owned);
+        if let Some(name) = project.context.tokens.model.clone().or(usual) {
+            choose_model(&mut project.context, settings, root, &name)?;
+        }
         project.settings_diagnostics =
             settings.diagnostics().iter().filter(|found| is_about_project(found)).cloned().collect();
         if trusted {
@@ -132,6 +153,12 @@ impl Project {
             return Err(untrusted_error(message).with("path", path));
         }
         Ok(project)
+    }
+
+    /// The guard for the files of one output.
+    #[must_use]
+    pub fn guard(&self) -> Guard {
+        self.context.guard()
     }
 
     /// The agent with this id, or the manager; `catalog` has the agents with an `agent.json`.

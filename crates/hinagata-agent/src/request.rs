@@ -1,12 +1,12 @@
 //! What a caller of a daemon asks to pack, beneath the directory of the project.
 
-use hinagata::{Code, Error, Reason, Result, Warning, settings::snake_case};
+use hinagata::{Code, Error, Reason, Result, Settings, Warning, settings::snake_case};
 use hinagata_context::{ContextOptions, leads_out};
 use hinagata_value::near_names;
 use serde_json::{Map, Value};
 
 use crate::{
-    context::read_context,
+    context::{choose_model, read_context},
     project::Project,
     shape::{Section, Shape},
 };
@@ -41,7 +41,8 @@ const FIELDS: &[(&str, Apply)] = &[
     ("max_bytes", |options, asked| options.max_bytes = least(asked.max_bytes, options.max_bytes)),
     ("max_files", |options, asked| options.max_files = least(asked.max_files, options.max_files)),
     ("max_tokens", |options, asked| options.tokens.max = least(asked.tokens.max, options.tokens.max)),
-    ("model", |options, asked| options.tokens.model = asked.tokens.model),
+    // The settings say what the name means, see below.
+    ("model", |_, _| {}),
     ("remove_empty_lines", |options, asked| options.form.remove_empty_lines = asked.form.remove_empty_lines),
     ("tree", |options, asked| options.sections.tree = asked.sections.tree),
     ("truncate_base64", |options, asked| options.form.truncate_base64 = asked.form.truncate_base64),
@@ -82,11 +83,12 @@ impl PackRequest {
         Ok(Self { fields })
     }
 
-    /// The options of `project`, changed by the request, and warnings for limits that the settings lower.
+    /// The options of `project`, changed by the request, and warnings for limits that the settings lower. The settings
+    /// say what the name of a model means.
     ///
     /// # Errors
-    /// Code `validation`: a field has the wrong type or value.
-    pub fn apply_to(&self, project: &Project) -> Result<(ContextOptions, Vec<Warning>)> {
+    /// Code `validation`: a field has the wrong type or value; `definition`: the settings of the model are invalid.
+    pub fn apply_to(&self, project: &Project, settings: &Settings) -> Result<(ContextOptions, Vec<Warning>)> {
         let mut shape = Shape::default();
         let config = Value::Object(self.fields.clone());
         let section = Section::root(&config, &mut shape);
@@ -96,6 +98,9 @@ impl PackRequest {
         let warnings = self.limit_warnings(&asked, &options);
         for (_, apply) in FIELDS.iter().filter(|(name, _)| self.fields.contains_key(*name)) {
             apply(&mut options, asked.clone());
+        }
+        if let Some(model) = self.fields.get("model").and_then(Value::as_str) {
+            choose_model(&mut options, settings, &project.directory, model)?;
         }
         options.tokens.count = true;
         Ok((options, warnings))

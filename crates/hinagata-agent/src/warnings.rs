@@ -1,12 +1,15 @@
 //! Warnings about requested files that are not in the context.
 
-use hinagata::{Code, Diagnostic, Error, Hint, Reason, Warning};
-use hinagata_context::{Entry, FileState, LeftOutReason, Notice, PackedForm, Report};
+use hinagata::{Code, Diagnostic, Error, Hint, Reason, Warning, secret::redaction_warning};
+use hinagata_context::{Entry, FileState, LeftOutReason, Notice, PackedForm, RedactedFile, Report};
 
 use crate::{
     error::{left_out_reason, withheld_hint},
     project::Project,
 };
+
+/// Most redacted files that have a warning of their own.
+const MOST_REDACTED: usize = 5;
 
 /// Most paths in a warning; the report lists all.
 const FEW: usize = 3;
@@ -35,7 +38,9 @@ impl Project {
         let withheld = [LeftOutReason::Secret, LeftOutReason::Outside, LeftOutReason::Ignored];
         let withheld = withheld.into_iter().filter(|reason| self.profile.withheld_cause(*reason).is_some());
         let withheld = withheld.filter_map(|reason| self.reason_warning(reason, report));
-        odd.chain(unmatched).chain(notices).chain(withheld).collect()
+        let (first, more) = report.redacted.split_at(report.redacted.len().min(MOST_REDACTED));
+        let redacted = redaction_warnings(first).into_iter().chain(more_redacted(more));
+        odd.chain(unmatched).chain(notices).chain(withheld).chain(redacted).collect()
     }
 
     /// Warnings of the settings about the project, for doors whose callers do not see the warnings of opening a
@@ -120,6 +125,23 @@ fn list_few(paths: &[&str]) -> String {
         0 => named,
         more => format!("{named} and {more} more"),
     }
+}
+
+/// Warnings about files whose secrets are redacted.
+#[must_use]
+pub fn redaction_warnings(files: &[RedactedFile]) -> Vec<Warning> {
+    files.iter().map(|file| warning(&file.path, redaction_warning(file))).collect()
+}
+
+/// One warning about all of these files.
+fn more_redacted(files: &[RedactedFile]) -> Option<Warning> {
+    let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let message = format!("secrets in more files are redacted: {}", list_few(&paths));
+    let error = Error::new(Code::Approval, message)
+        .with_reason(Reason::Secret)
+        .with("paths", paths.clone())
+        .with_hint(Hint::ListLeftOut);
+    (!paths.is_empty()).then(|| warning("context", error))
 }
 
 fn diagnostic_warning(found: &Diagnostic) -> Warning {

@@ -34,6 +34,10 @@ fn command_text(step: &Hint) -> Option<String> {
         Hint::PrintSchema { kind } => format!("`hina store schema {kind}` prints the JSON Schema"),
         Hint::ExplainRender => "`hina explain` shows which part is slow".to_owned(),
         Hint::ExportStore => "`hina store export` on a copy recovers its documents".to_owned(),
+        Hint::AllowSecrets { hashes } => format!(
+            "if a value is not a secret, add its hash to `context.secret_allow` in your own settings: {}",
+            hashes.join(", ")
+        ),
         _ => return None,
     })
 }

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hinagata::{
+    Warning,
     module::driver::{Files, Formatted, OutputFormat, RequestOptions},
+    secret::{self, RedactedFile, Redactor},
     source::Directory,
 };
 
@@ -43,6 +45,7 @@ impl RequestArguments {
         &self,
         output_format: Option<OutputFormat>,
         mut options: RequestOptions,
+        redactor: &Redactor,
     ) -> Result<RequestOptions, Failure> {
         let passed = [("--model", self.model.is_some()), ("--files", self.files.is_some())];
         if let Some((name, _)) = passed.into_iter().find(|(_, passed)| *passed)
@@ -56,7 +59,12 @@ impl RequestArguments {
         if let Some(model) = &self.model {
             options.model = Some(model.clone());
         }
-        self.with_files(options)
+        self.with_files(options, redactor)
+    }
+
+    /// Whether files may be attached.
+    pub(crate) fn has_files(&self) -> bool {
+        self.files.is_some()
     }
 
     /// The model that the call names.
@@ -65,28 +73,44 @@ impl RequestArguments {
         self.model.as_deref()
     }
 
-    /// `options` with the directory of attached files.
-    pub(crate) fn with_files(&self, options: RequestOptions) -> Result<RequestOptions, Failure> {
+    /// `options` with the directory of attached files, whose secrets `redactor` redacts.
+    pub(crate) fn with_files(
+        &self,
+        options: RequestOptions,
+        redactor: &Redactor,
+    ) -> Result<RequestOptions, Failure> {
         match &self.files {
             None => Ok(options.with_files(Nowhere)),
             Some(path) => {
                 let none = || Failure::usage_error(format!("directory `{}` not found", path.display()));
-                Ok(options.with_files(Attached(Directory::open(path)?.ok_or_else(none)?)))
+                let directory = Directory::open(path)?.ok_or_else(none)?;
+                Ok(options.with_files(Attached { directory, redactor: redactor.clone() }))
             }
         }
     }
 }
 
-/// Files in a directory that the caller passes. Data cannot access others.
-struct Attached(Directory);
+/// Warnings about attached files whose secrets are redacted.
+pub(crate) fn redaction_warnings(redactor: &Redactor) -> Vec<Warning> {
+    let warning = |file: RedactedFile| Warning { error: secret::redaction_warning(&file), about: file.path };
+    redactor.take_redacted().into_iter().map(warning).collect()
+}
+
+/// Files in a directory that the caller passes, without their secrets. Data cannot access others.
+struct Attached {
+    directory: Directory,
+    redactor: Redactor,
+}
 
 impl Files for Attached {
     fn read(&self, path: &str) -> Result<Vec<u8>, String> {
-        match self.0.read_bytes(path, LARGEST_FILE) {
-            Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(format!("not found in {}", self.0.path().display())),
-            Err(error) => Err(error.message().to_owned()),
-        }
+        let Self { directory, redactor } = self;
+        let redacted = match directory.read_bytes(path, LARGEST_FILE) {
+            Ok(Some(bytes)) => secret::redact_bytes(redactor, directory.path(), path, bytes),
+            Ok(None) => return Err(format!("not found in {}", directory.path().display())),
+            Err(error) => Err(error),
+        };
+        redacted.map_err(|error| error.message().to_owned())
     }
 }
 

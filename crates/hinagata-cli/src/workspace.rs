@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Once},
 };
 
-use hinagata::{Catalog, Engine, ROOT_VARIABLE, Reason, WorkspaceRoot};
+use hinagata::{Catalog, Engine, ROOT_VARIABLE, Reason, WorkspaceRoot, secret::Redactor};
 #[cfg(feature = "mcp")]
 use hinagata_host::{Environment, ProcessKind};
 use hinagata_host::{OpenOptions, OpenWorkspace};
@@ -131,6 +131,11 @@ impl Workspace {
         }
         workspace.warn_untrusted(&untrusted);
         Ok(workspace)
+    }
+
+    /// Redacts the secrets of the files of one output, as the settings say.
+    pub(crate) fn redactor(&self) -> Redactor {
+        Redactor::new(self.host.settings.secret_policy(self.host.trust.is_trusted()))
     }
 
     /// One warning for all settings that do not count: it is in the way of every call.

@@ -2,6 +2,8 @@
 
 use std::{fmt, io};
 
+use hinagata_tokens::TokenizerError;
+
 use crate::report::LeftOutReason;
 
 /// The result of packing.
@@ -59,6 +61,8 @@ pub enum Error {
     },
     /// A template that fails; the error has its place.
     Template(Box<hinagata_value::Error>),
+    /// A tokenizer file that cannot be used.
+    Tokenizer(TokenizerError),
     /// The output cannot be written.
     Output(io::Error),
 }
@@ -81,6 +85,7 @@ impl fmt::Display for Error {
             }
             Self::Withheld { path, detail, .. } => write!(f, "`{path}` is withheld: {detail}"),
             Self::Template(error) => error.fmt(f),
+            Self::Tokenizer(error) => error.fmt(f),
             Self::Output(_) => f.write_str("cannot write the packed context"),
         }
     }

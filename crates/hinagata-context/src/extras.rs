@@ -2,8 +2,6 @@
 
 use std::path::Path;
 
-use hinagata_secrets::Secrets;
-
 use crate::{
     Error, Result,
     facts::RepositoryFacts,
@@ -34,10 +32,21 @@ impl Extras<'_> {
     /// The file of the instruction cannot be read, or may not be.
     pub(crate) fn caller_sections(&self) -> Result<Vec<Section>> {
         let sections = &self.options.sections;
-        let header = sections.header.clone().map(|text| new_section(SectionKind::Header, text));
+        let header = sections.header.clone().map(|text| self.make_header(text)).transpose()?;
         let instruction =
             sections.instruction.as_deref().map(|file| self.read_instruction(file)).transpose()?;
         Ok([header, instruction].into_iter().flatten().collect())
+    }
+
+    fn make_header(&self, text: String) -> Result<Section> {
+        let name = SectionKind::Header.as_str();
+        let text = self.guard.redact_named(name, text).map_err(|(reason, detail)| Error::Withheld {
+            path: name.to_owned(),
+            reason,
+            detail,
+            template: None,
+        })?;
+        Ok(new_section(SectionKind::Header, text))
     }
 
     fn read_instruction(&self, file: &str) -> Result<Section> {
@@ -48,12 +57,11 @@ impl Extras<'_> {
             Ok(None) => return Err(failed("the file does not exist".to_owned())),
             Err(error) => return Err(failed(crate::error::system_cause(&error))),
         };
-        match self.guard.refuses_file(&path, text.as_bytes()) {
-            Some((reason, detail)) => {
-                Err(Error::Withheld { path: self.guard.display_path(&path), reason, detail, template: None })
-            }
-            None => Ok(new_section(SectionKind::Instruction, text)),
-        }
+        let refusal = self.guard.refuses_path(&path);
+        let text = refusal.map_or_else(|| self.guard.redact_text(&path, text), Err);
+        text.map(|text| new_section(SectionKind::Instruction, text)).map_err(|(reason, detail)| {
+            Error::Withheld { path: self.guard.display_path(&path), reason, detail, template: None }
+        })
     }
 
     /// The texts of git; the report says what cannot be had.
@@ -93,17 +101,18 @@ impl Extras<'_> {
         Ok(made)
     }
 
-    /// The changes of files that may be packed.
+    /// The changes of files that may be packed, without their secrets.
     fn read_changes(
         &self,
         repository: &Repository,
         changes: &ChangeSet,
         directory: &str,
     ) -> Result<GitText, String> {
-        let secrets = self.options.rules.secrets.then(Secrets::built_in);
-        let is_secret = |path: &str| secrets.is_some_and(|secrets| secrets.in_name(path).is_some());
-        let wanted = |path: &str| self.selector.covers(path) && !is_secret(path);
-        repository.read_changes(changes, directory, &wanted)
+        let keep = |path: &str, changes: &str| {
+            let wanted = self.selector.covers(path) && self.guard.refuses_name(path).is_none();
+            wanted.then(|| self.guard.redact_named(path, changes.to_owned()).ok()).flatten()
+        };
+        repository.read_changes(changes, directory, &keep)
     }
 
     /// The section of a text of git, unless it is empty.
@@ -133,17 +142,26 @@ impl Extras<'_> {
                 format!("`{name}` leaves out the changes of {paths}"),
             ));
         }
-        let content = self.checked_text(kind, text.text, report)?;
+        let redacted = self.guard.redactor().take_redacted();
+        report.redacted.extend(redacted.into_iter().map(|mut file| {
+            file.path = format!("{name} of {}", file.path);
+            file
+        }));
+        let content = match kind.is_changes() {
+            true => text.text,
+            false => self.checked_text(kind, text.text, report)?,
+        };
+        report.redacted.extend(self.guard.redactor().take_redacted());
         (!content.is_empty()).then_some(Section { kind, text: content, cut: text.truncated })
     }
 
-    /// The text, unless it has a secret.
+    /// The text without its secrets, unless they are not redacted.
     fn checked_text(&self, kind: SectionKind, text: String, report: &mut Report) -> Option<String> {
-        let (reason, rule) = match self.guard.refuses_content(text.as_bytes()) {
-            None => return Some(text),
-            Some(refusal) => refusal,
-        };
         let name = kind.as_str();
+        let (reason, rule) = match self.guard.redact_named(name, text) {
+            Ok(text) => return Some(text),
+            Err(refusal) => refusal,
+        };
         let message = format!("the section `{name}` is left out: {} ({rule})", reason.describe());
         report.notices.push(Notice::new(name, reason, message));
         None

@@ -2,7 +2,10 @@
 
 use std::borrow::Cow;
 
-use crate::options::TextForm;
+use crate::{
+    options::TextForm,
+    outline::{Outline, OutlinePart},
+};
 
 /// The shortest run of Base64 that is shortened, in characters.
 const LONG_RUN: usize = 256;
@@ -68,6 +71,24 @@ pub(crate) fn shape_lines<'t>(
         shaped.push('\n');
     }
     shaped
+}
+
+/// An outline in its form; `last` is the number of the last line of the file.
+pub(crate) fn shape_outline(outline: &Outline<'_>, form: TextForm, last: usize) -> String {
+    if !form.line_numbers && !form.remove_empty_lines {
+        return outline.to_string();
+    }
+    let marks: Vec<String> = outline.parts().iter().map(OutlinePart::to_string).collect();
+    let lines = outline.parts().iter().zip(&marks).flat_map(|(part, text)| {
+        let first = match part {
+            OutlinePart::Lines { first, .. } => Some(*first),
+            OutlinePart::Fold { .. } => None,
+        };
+        text_lines(text)
+            .enumerate()
+            .map(move |(index, line)| TextLine { number: first.map(|first| first + index), text: line.text })
+    });
+    shape_lines(lines, form, last)
 }
 
 /// The number of lines.

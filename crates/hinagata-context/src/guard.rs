@@ -9,7 +9,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use hinagata_secrets::Secrets;
+use hinagata_secrets::{OmittedText, Redactor, SecretAction, SecretPolicy};
 
 use crate::{
     glob::expand_braces,
@@ -21,10 +21,11 @@ use crate::{
 /// Why a file may not be read: the rule and the details.
 pub(crate) type Refusal = (LeftOutReason, String);
 
-/// Decides which named files may be read into a text.
+/// Decides which named files may be read into a text, and redacts their secrets. Clones belong to the same output.
 #[derive(Clone, Debug, Default)]
 pub struct Guard {
     rules: Rules,
+    redactor: Redactor,
     /// The directory that no link may leave, as written.
     written: PathBuf,
     /// The same directory with its links resolved.
@@ -32,20 +33,72 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// A guard that applies `rules` and refuses links that lead out of `wall`.
+    /// A guard that applies `rules` and refuses links that lead out of `wall`. It refuses files with secrets, unless
+    /// [`Guard::with_secrets`] says otherwise.
     #[must_use]
     pub fn new(rules: Rules, wall: &Path) -> Self {
         Self {
             rules,
+            redactor: Redactor::new(SecretPolicy::default().with_action(SecretAction::Omit)),
             written: plain_path(wall),
             real: wall.canonicalize().unwrap_or_else(|_| plain_path(wall)),
         }
     }
 
-    /// Why the file at `path` with this content may not be read: the rule and the details. `None` if it may.
+    /// Treats secrets as `policy` says; if it redacts them, [`Guard::redactor`] has the record.
     #[must_use]
-    pub fn refuses_file(&self, path: &Path, content: &[u8]) -> Option<(LeftOutReason, String)> {
-        self.refuses_path(path).or_else(|| self.refuses_content(content))
+    pub fn with_secrets(self, policy: SecretPolicy) -> Self {
+        Self { redactor: Redactor::new(policy), ..self }
+    }
+
+    /// The same guard for another output.
+    #[must_use]
+    pub fn for_output(&self) -> Self {
+        self.clone().with_secrets(self.redactor.policy().clone())
+    }
+
+    /// Redacts the secrets of one output, and records them.
+    #[must_use]
+    pub const fn redactor(&self) -> &Redactor {
+        &self.redactor
+    }
+
+    /// Redacts the secrets of one output, if the rules say so.
+    pub(crate) fn active_redactor(&self) -> Option<&Redactor> {
+        self.rules.secrets.then_some(&self.redactor)
+    }
+
+    /// The rule by which the file at `path`, from the packed directory, must not be read.
+    pub(crate) fn refuses_name(&self, path: &str) -> Option<&str> {
+        self.active_redactor().and_then(|redactor| redactor.refuses_name(path))
+    }
+
+    /// The content of the file at `path` without its secrets.
+    ///
+    /// # Errors
+    /// Why the file may not be read: the rule and the details.
+    pub fn redact_file(&self, path: &Path, content: Vec<u8>) -> Result<Vec<u8>, (LeftOutReason, String)> {
+        match self.refuses_path(path) {
+            Some(refusal) => Err(refusal),
+            None if !self.rules.secrets => Ok(content),
+            None => self
+                .redactor
+                .redact_bytes(&self.display_path(path), content)
+                .map_err(|omitted| secret_refusal(&omitted)),
+        }
+    }
+
+    /// The text of the file at `path`, which may be read, without its secrets.
+    pub(crate) fn redact_text(&self, path: &Path, text: String) -> Result<String, Refusal> {
+        self.redact_named(&self.display_path(path), text)
+    }
+
+    /// A text without its secrets; `name` says what it is.
+    pub(crate) fn redact_named(&self, name: &str, text: String) -> Result<String, Refusal> {
+        match self.active_redactor() {
+            Some(redactor) => redactor.redact_text(name, text).map_err(|omitted| secret_refusal(&omitted)),
+            None => Ok(text),
+        }
     }
 
     /// Why the file at `path` may not be read, by its name and links alone; `None` for a missing file.
@@ -56,17 +109,11 @@ impl Guard {
             return Some((LeftOutReason::Outside, "a link leads out of the project".to_owned()));
         }
         if let Some(rule) = self.secret_name(&path).or_else(|| self.secret_name(&real)) {
-            return Some((LeftOutReason::Secret, rule.to_owned()));
+            return Some((LeftOutReason::Secret, rule));
         }
         let ignored =
             self.rules.strict && self.rules.ignore_files && Ignored::is_path_ignored(&self.real, &real);
         ignored.then(|| (LeftOutReason::Ignored, "an ignore file excludes it".to_owned()))
-    }
-
-    /// Why a file with this content may not be read.
-    pub(crate) fn refuses_content(&self, content: &[u8]) -> Option<Refusal> {
-        let rule = self.rules.secrets.then(|| Secrets::built_in().in_content(content)).flatten()?;
-        Some((LeftOutReason::Secret, rule.to_owned()))
     }
 
     /// Whether `path` is inside the boundary as written, but links lead out of it.
@@ -80,12 +127,11 @@ impl Guard {
         self.rules.outside && written_inside && !real.starts_with(&self.real)
     }
 
-    fn secret_name(&self, path: &Path) -> Option<&'static str> {
+    fn secret_name(&self, path: &Path) -> Option<String> {
         if !self.rules.secrets {
             return None;
         }
-        let inner = path.strip_prefix(&self.real).or_else(|_| path.strip_prefix(&self.written));
-        Secrets::built_in().in_name(&slash_path(inner.unwrap_or(path)))
+        self.redactor.refuses_name(&self.display_path(path)).map(str::to_owned)
     }
 
     /// The path for messages: relative to the boundary if it is inside.
@@ -99,8 +145,13 @@ impl ContextOptions {
     /// The guard for files that templates and authors name.
     #[must_use]
     pub fn guard(&self) -> Guard {
-        Guard::new(self.rules, self.wall.as_deref().unwrap_or(&self.base))
+        let wall = self.wall.as_deref().unwrap_or(&self.base);
+        Guard::new(self.rules, wall).with_secrets(self.secrets.clone())
     }
+}
+
+fn secret_refusal(omitted: &OmittedText) -> Refusal {
+    (LeftOutReason::Secret, omitted.to_string())
 }
 
 fn slash_path(path: &Path) -> String {

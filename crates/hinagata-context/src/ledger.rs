@@ -3,6 +3,8 @@
 //! The remaining budget only shrinks, so no file that was left out would fit later, and the result does not depend on
 //! how far threads read ahead.
 
+use hinagata_secrets::{OmittedText, RedactedFile, Redactor};
+
 use crate::{
     kinds::KindRule,
     order::RankedFile,
@@ -31,6 +33,8 @@ pub(crate) struct Ledger<'l> {
     pub(crate) remaining: &'l Remaining,
     pub(crate) report: Report,
     rungs: &'l Rungs<'l>,
+    /// Redacts secrets, if the rules say so.
+    redactor: Option<&'l Redactor>,
     /// Decides as the program that defined the plain format: the whole file or nothing.
     compat: bool,
     /// The tree at the start of the text.
@@ -48,15 +52,21 @@ impl<'l> Ledger<'l> {
         remaining: &'l Remaining,
         report: Report,
         rungs: &'l Rungs<'l>,
+        redactor: Option<&'l Redactor>,
         compat: bool,
         tree: Option<&'l FileTree<'l>>,
         ending: usize,
     ) -> Self {
-        Self { remaining, report, rungs, compat, tree, names: Vec::new(), ending, overdrawn: false }
+        Self { remaining, report, rungs, redactor, compat, tree, names: Vec::new(), ending, overdrawn: false }
     }
 
     /// Decides on a file that was read.
-    pub(crate) fn decide(&mut self, part: &Part<'_>, ranked: &RankedFile, result: ReadResult) -> Decision {
+    pub(crate) fn decide(
+        &mut self,
+        part: &Part<'_>,
+        ranked: &RankedFile,
+        result: ReadResult<'_>,
+    ) -> Decision {
         let path = &ranked.file.path;
         match result {
             ReadResult::Later => return Decision::Later,
@@ -72,12 +82,33 @@ impl<'l> Ledger<'l> {
                 self.leave_out(part, Entry::left_out(path, reason, detail).with_size(Some(bytes)));
             }
             ReadResult::TooLarge { bytes } => self.lower(part, path, bytes),
-            ReadResult::Text(text) => match self.fitting_piece(part, ranked, &text) {
-                Some(piece) => return Decision::Pack(self.accept(part, ranked, *text, piece)),
-                None => self.lower(part, path, text.size.max(text.content.len() as u64)),
+            ReadResult::Text(text) => match self.redact(&part.shown_path(path), *text) {
+                Ok((text, redacted)) => match self.fitting_piece(part, ranked, &text) {
+                    Some(piece) => return Decision::Pack(self.accept(part, ranked, text, piece, redacted)),
+                    None => self.lower(part, path, text.size.max(text.content.len() as u64)),
+                },
+                Err(omitted) => {
+                    let entry = Entry::left_out(path, LeftOutReason::Secret, omitted.to_string());
+                    self.leave_out(part, entry);
+                }
             },
         }
         Decision::Skip
+    }
+
+    /// The text without its secrets and those of earlier texts, and what was redacted.
+    fn redact<'t>(
+        &self,
+        path: &str,
+        mut text: ReadText<'t>,
+    ) -> Result<(ReadText<'t>, Option<RedactedFile>), OmittedText> {
+        let Some(redactor) = self.redactor else { return Ok((text, None)) };
+        text.content = redactor.redact_found(path, text.content, &text.found)?;
+        let redacted = redactor.take_redacted().pop();
+        if redacted.is_some() {
+            text.take_form(path, self.rungs, self.remaining);
+        }
+        Ok((text, redacted))
     }
 
     /// Decides on a file that is not read, because the limit of files is reached.
@@ -100,15 +131,14 @@ impl<'l> Ledger<'l> {
         bytes > self.remaining.largest_file(self.compat)
     }
 
-    fn fitting_piece(&self, part: &Part<'_>, ranked: &RankedFile, text: &ReadText) -> Option<Piece> {
+    fn fitting_piece(&self, part: &Part<'_>, ranked: &RankedFile, text: &ReadText<'_>) -> Option<Piece> {
         let (bytes, tokens) = (self.remaining.bytes(), self.remaining.tokens());
         // The profile counts what is larger: the file or its text.
         if self.compat && text.size > bytes || self.is_too_large(text.size) && !ranked.is_requested() {
             return None;
         }
         let path = part.shown_path(&ranked.file.path);
-        let fits =
-            |piece: &Piece| piece.bytes <= bytes && piece.tokens.is_none_or(|counted| counted <= tokens);
+        let fits = |piece: &Piece| piece.bytes <= bytes && piece.cost() <= tokens;
         let piece = match text.piece.clone() {
             Some(piece) if fits(&piece) => Some(piece),
             // Less is left than when it was read.
@@ -121,17 +151,29 @@ impl<'l> Ledger<'l> {
     }
 
     /// Accepts a piece that fits.
-    fn accept(&mut self, part: &Part<'_>, ranked: &RankedFile, text: ReadText, piece: Piece) -> PrintedFile {
-        self.remaining.take(piece.bytes, piece.tokens.unwrap_or_default());
+    fn accept(
+        &mut self,
+        part: &Part<'_>,
+        ranked: &RankedFile,
+        text: ReadText<'_>,
+        piece: Piece,
+        redacted: Option<RedactedFile>,
+    ) -> PrintedFile {
+        self.remaining.take(piece.bytes, piece.cost());
         self.report.total_bytes += piece.bytes;
         let mut entry = Entry::packed(&ranked.file.path, piece.form)
             .with_size(Some(piece.bytes))
-            .with_tokens(piece.tokens)
+            .with_tokens(piece.tokens.map(|counted| counted.tokens))
             .with_detail(text_detail(&text));
         entry.encoding = text.encoding;
-        self.report.entries.push(part.own_entry(entry));
         let content = piece.text.unwrap_or(text.content);
-        PrintedFile { path: part.shown_path(&ranked.file.path), form: piece.form, content }
+        if let Some(redacted) = redacted.and_then(|redacted| shown_marks(redacted, &content)) {
+            entry.mark_redacted(&redacted);
+            self.report.redacted.push(redacted);
+        }
+        let form = entry.form().unwrap_or(piece.form);
+        self.report.entries.push(part.own_entry(entry));
+        PrintedFile { path: part.shown_path(&ranked.file.path), form, content }
     }
 
     /// Lists the name of a file that does not fit, or leaves it out.
@@ -161,7 +203,7 @@ impl<'l> Ledger<'l> {
         }
         let heading = if self.names.is_empty() { self.rungs.frame.frame_names([]) } else { String::new() };
         let line = format!("{heading}\n{}", self.rungs.frame.frame_name(shown));
-        let cost = self.rungs.counter.count(&line).unwrap_or_default();
+        let cost = self.rungs.counter.cost(&line);
         let fits = cost.saturating_add(self.ending) <= self.remaining.tokens();
         if fits {
             self.remaining.take(0, cost);
@@ -194,8 +236,14 @@ pub(crate) fn size_detail(size: u64, left: u64) -> String {
     format!("{size} bytes, {left} are left")
 }
 
+/// What was redacted, as far as its marks are in what is printed of the text.
+pub(crate) fn shown_marks(mut redacted: RedactedFile, printed: &str) -> Option<RedactedFile> {
+    redacted.secrets.retain(|secret| printed.contains(&secret.mark));
+    (!redacted.secrets.is_empty()).then_some(redacted)
+}
+
 /// What is different in the text of a file.
-fn text_detail(text: &ReadText) -> Option<String> {
+fn text_detail(text: &ReadText<'_>) -> Option<String> {
     let invalid = match text.encoding {
         Some(encoding) => format!("bytes that are not {encoding} were replaced by U+FFFD"),
         None => "invalid UTF-8 was replaced by U+FFFD".to_owned(),

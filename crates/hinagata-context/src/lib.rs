@@ -6,11 +6,11 @@
 //! | [`pack()`], [`Packer`] | packs, as [`PackedContext`] or straight into a writer |
 //! | [`Report`] | the outcome for every file: packed, or left out and why |
 //! | [`render_file`], [`merge_variables`] | template files and layers of variables, as resources and agents use them |
-//! | [`Guard`] | decides whether a file that a template or an author names may be read |
+//! | [`Guard`] | decides whether a file that a template or an author names may be read, and redacts its secrets |
 //!
 //! The order of files is the same on every machine. Directories are walked and files read by several threads; memory is
-//! bounded by the budget, not by the size of the tree. Files with secrets, binary files and ignored files are left out.
-//! An unreadable file does not make packing fail: the report lists it.
+//! bounded by the budget, not by the size of the tree. Secrets are redacted; files with the names of secrets, binary files and
+//! ignored files are left out. An unreadable file does not make packing fail: the report lists it.
 //!
 //! ```
 //! use hinagata_context::{ContextOptions, Frame, LeftOutReason, pack};
@@ -43,6 +43,7 @@ mod ledger;
 mod notice;
 mod options;
 mod order;
+pub mod outline;
 mod pack;
 mod packed;
 mod part;
@@ -67,6 +68,7 @@ pub use decode::TextEncoding;
 pub use error::{Error, Result};
 pub use frame::Frame;
 pub use guard::{Guard, leads_out};
+pub use hinagata_secrets::{RedactedFile, Redactor, SecretAction, SecretPolicy};
 pub use job::Progress;
 pub use kinds::{FileKind, KindRule, KindRules};
 pub use options::{

@@ -5,6 +5,7 @@ use std::{collections::HashSet, path::Path};
 use crate::{
     error::system_cause,
     guard::Guard,
+    options::TextForm,
     order::Order,
     report::{Entry, LeftOutReason, Notice, Report, summarize_paths},
     walk::outside_entry,
@@ -38,7 +39,7 @@ impl Report {
     }
 
     /// Adds notices about `named` files that are left out, unreadable files, and files with invalid bytes.
-    pub(crate) fn add_file_notices(&mut self, named: &HashSet<String>) {
+    pub(crate) fn add_file_notices(&mut self, named: &HashSet<String>, form: TextForm) {
         let (mut unreadable, mut replaced) = (Vec::new(), Vec::new());
         for entry in &self.entries {
             match entry.reason() {
@@ -49,7 +50,7 @@ impl Report {
                     Some(detail) => format!("{} ({detail})", entry.path),
                     None => entry.path.clone(),
                 }),
-                None if named.contains(&entry.path) && !entry.is_whole() => {
+                None if named.contains(&entry.path) && !entry.is_in_form(form) => {
                     let (path, state) = (&entry.path, entry.state.as_str());
                     let message = format!("`{path}` is {state}: it does not fit");
                     self.notices.push(Notice::new(path, None, message));
@@ -68,8 +69,8 @@ impl Report {
     }
 
     /// Adds notices about files in focus that are not packed.
-    pub(crate) fn add_focus_notices(&mut self, order: &Order<'_>) {
-        let missed = order.focus_notices(&self.entries);
+    pub(crate) fn add_focus_notices(&mut self, order: &Order<'_>, form: TextForm) {
+        let missed = order.focus_notices(&self.entries, form);
         // A file that was named has its notice already.
         let is_reported = |notice: &Notice| self.notices.iter().any(|known| known.about == notice.about);
         let missed: Vec<Notice> = missed.into_iter().filter(|notice| !is_reported(notice)).collect();

@@ -2,13 +2,23 @@
 
 use std::path::PathBuf;
 
+use hinagata_secrets::SecretPolicy;
+use hinagata_tokens::TokenCounter;
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
-use crate::{decode::TextEncoding, frame::Frame, kinds::KindRules};
+use crate::{
+    decode::TextEncoding,
+    error::{Error, Result},
+    frame::Frame,
+    kinds::KindRules,
+};
 
 /// The default limit of tokens.
 pub const MAX_TOKENS: usize = 100_000;
+
+/// A model whose tokens are those of o200k, which are counted without a model.
+const USUAL_MODEL: &str = "gpt-5";
 
 /// The default limit of files in the profile of the program that defined the plain format.
 pub const COMPAT_MAX_FILES: usize = 64;
@@ -56,6 +66,8 @@ pub struct ContextOptions {
     pub resources: Vec<Resource>,
     /// The rules for files that are left out.
     pub rules: Rules,
+    /// The rules for secrets, and what is done with those that they find.
+    pub secrets: SecretPolicy,
     /// What happens to lock files, generated files and other kinds.
     pub kinds: KindRules,
     /// The encoding of files that are not UTF-8 and have no mark; by default, their bytes decide.
@@ -90,6 +102,7 @@ impl ContextOptions {
             variables: Map::new(),
             resources: Vec::new(),
             rules: Rules::default(),
+            secrets: SecretPolicy::default(),
             kinds: KindRules::default(),
             encoding: None,
             frame: Frame::default(),
@@ -120,8 +133,10 @@ impl ContextOptions {
 /// How tokens are counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
-    /// The model whose tokenizer counts; without a model, that of the newest models of OpenAI.
+    /// The model whose tokens are counted, as its provider names it; without a model, those of o200k are.
     pub model: Option<String>,
+    /// The file with the tokenizer of the model; it is read when tokens are counted.
+    pub tokenizer: Option<PathBuf>,
     /// The limit of tokens of the whole text, if any.
     pub max: Option<usize>,
     /// Whether packing fails if not everything fits, instead of leaving out files.
@@ -132,14 +147,24 @@ pub struct Tokens {
 
 impl Default for Tokens {
     fn default() -> Self {
-        Self { model: None, max: Some(MAX_TOKENS), all_or_nothing: false, count: false }
+        Self { model: None, tokenizer: None, max: Some(MAX_TOKENS), all_or_nothing: false, count: false }
     }
 }
 
 impl Tokens {
-    /// Whether tokens are counted.
-    pub(crate) fn is_counting(&self) -> bool {
-        self.count || self.max.is_some()
+    /// What counts them; `None` if they are not counted.
+    pub(crate) fn counter(&self) -> Result<Option<TokenCounter>> {
+        if !self.count && self.max.is_none() {
+            return Ok(None);
+        }
+        let model = self.model.as_deref();
+        let counter = match &self.tokenizer {
+            Some(file) => {
+                TokenCounter::from_file(model.unwrap_or_default(), file).map_err(Error::Tokenizer)?
+            }
+            None => TokenCounter::for_model(model.unwrap_or(USUAL_MODEL)),
+        };
+        Ok(Some(counter))
     }
 }
 
@@ -178,7 +203,7 @@ pub struct Sections {
 pub struct Rules {
     /// Leaves out files that `.gitignore`, `.ignore`, `.hinagataignore`, `.repomixignore` or the settings of git exclude.
     pub ignore_files: bool,
-    /// Leaves out files that contain secrets.
+    /// Applies the rules for secrets: redacts secrets in files, and leaves out files with the names of secrets.
     pub secrets: bool,
     /// Leaves out directories that tools create, such as `node_modules` and `target`, unless git tracks files in them.
     pub builtin: bool,

@@ -12,7 +12,7 @@ use crate::{
     facts::RepositoryFacts,
     glob::{Globs, expand_braces},
     kinds::{FileKind, KindRule, KindRules, describes_project, is_source},
-    options::ContextOptions,
+    options::{ContextOptions, TextForm},
     report::{Entry, Notice, summarize_paths},
     walk::FoundFile,
 };
@@ -123,7 +123,7 @@ impl<'o> Order<'o> {
     }
 
     /// Notices about files in focus that are not packed whole.
-    pub(crate) fn focus_notices(&self, entries: &[Entry]) -> Vec<Notice> {
+    pub(crate) fn focus_notices(&self, entries: &[Entry], form: TextForm) -> Vec<Notice> {
         let missed = |(pattern, marks): &(String, Marks)| {
             let found: Vec<&Entry> =
                 entries.iter().filter(|entry| marks.has(entry.path.trim_end_matches('/'))).collect();
@@ -132,7 +132,7 @@ impl<'o> Order<'o> {
             }
             let left: Vec<String> = found
                 .iter()
-                .filter(|entry| !entry.is_whole())
+                .filter(|entry| !entry.is_in_form(form))
                 .map(|entry| format!("{} ({})", entry.path, entry.state.as_str()))
                 .collect();
             let message =

@@ -2,8 +2,6 @@
 
 use std::{io::Write, path::Path, thread};
 
-use hinagata_secrets::Secrets;
-
 use crate::{
     Error, Result,
     count::Counter,
@@ -71,35 +69,37 @@ impl<'p> Packer<'p> {
     }
 
     fn run(&self, sink: &mut dyn Sink) -> Result<Report> {
-        let Job { options, base, guard, .. } = &self.job;
+        let job = Job { base: self.job.base.clone(), guard: self.job.guard.for_output(), ..self.job };
+        let Job { options, base, guard, .. } = &job;
         let mut report = Report::default();
         if !report.check_directory(&options.base, guard) {
             return Ok(report);
         }
         let order = Order::new(options)?;
-        let facts = self.job.repository_facts();
-        let selector = Selector::new(base, self.job.wanted_files(), &facts)?;
+        let facts = job.repository_facts();
+        let selector = Selector::new(base, job.wanted_files(), &facts)?;
         let gathered = thread::scope(|scope| {
             scope.spawn(|| facts.load_history());
-            self.job.gather(&order, &facts, &selector, &mut report)
+            job.gather(&order, &facts, &selector, &mut report)
         })?;
         let extras = Extras { options, base, guard, facts: &facts, selector: &selector };
         let mut sections = extras.caller_sections()?;
+        report.redacted.extend(guard.redactor().take_redacted());
         sections.extend(extras.git_sections(&mut report)?);
-        let counter = Counter::new(&options.tokens);
+        let counter = Counter::new(&options.tokens)?;
         let rungs = Rungs {
             counter: &counter,
             frame: options.frame,
             form: options.form,
             whole_only: options.compat || options.tokens.all_or_nothing,
         };
-        let mut report = Work::new(&self.job, &gathered, &rungs, sections).run(report, sink)?;
+        let mut report = Work::new(&job, &gathered, &rungs, sections).run(report, sink)?;
         let is_reported = report.notices.iter().any(|notice| notice.about == "git");
         report.notices.extend(facts.problem().filter(|_| !is_reported).map(|problem| {
             Notice::new("git", None, format!("files are ranked without their history: {problem}"))
         }));
-        report.add_file_notices(&gathered.named);
-        report.add_focus_notices(&order);
+        report.add_file_notices(&gathered.named, options.form);
+        report.add_focus_notices(&order, options.form);
         if !options.compat {
             sort_entries(&mut report, options);
         }
@@ -119,8 +119,7 @@ impl<'p> Packer<'p> {
         let facts = self.job.repository_facts();
         let selector = Selector::new(base, self.job.wanted_files(), &facts)?;
         let selected = self.job.select(&selector);
-        let secrets = options.rules.secrets.then(Secrets::built_in);
-        let is_secret = |path: &str| secrets.is_some_and(|secrets| secrets.in_name(path).is_some());
+        let is_secret = |path: &str| guard.refuses_name(path).is_some();
         Ok(selected.files.into_iter().map(|found| found.path).filter(|path| !is_secret(path)).collect())
     }
 

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use hinagata_secrets::RedactedFile;
+use hinagata_tokens::TokenCount;
 use serde::Serialize;
 
+use crate::options::TextForm;
 pub(crate) use crate::state::{FileState, LeftOutReason, PackedForm};
 
 /// The outcome for a file, a skipped directory or a resource.
@@ -82,6 +85,27 @@ impl Entry {
         self
     }
 
+    /// How it is in the context, if it is.
+    pub(crate) fn form(&self) -> Option<PackedForm> {
+        match self.state {
+            FileState::Packed(form) => Some(form),
+            FileState::LeftOut(_) => None,
+        }
+    }
+
+    /// Says which secrets are redacted.
+    pub(crate) fn mark_redacted(&mut self, redacted: &RedactedFile) {
+        let summary = match self.form() {
+            Some(PackedForm::Taken | PackedForm::Redacted) => redacted.summary(),
+            _ => format!("redacted: {}", redacted.summary()),
+        };
+        if self.form() == Some(PackedForm::Taken) {
+            self.state = FileState::Packed(PackedForm::Redacted);
+        }
+        self.detail =
+            Some(self.detail.take().map_or(summary.clone(), |detail| format!("{detail}, {summary}")));
+    }
+
     /// Whether its text is in the context, at least in parts.
     #[must_use]
     pub fn is_packed(&self) -> bool {
@@ -92,6 +116,11 @@ impl Entry {
     #[must_use]
     pub fn is_whole(&self) -> bool {
         matches!(self.state, FileState::Packed(PackedForm::Taken | PackedForm::Redacted))
+    }
+
+    /// Whether all of its text is in the context, or its outline where `form` asks for that.
+    pub(crate) fn is_in_form(&self, form: TextForm) -> bool {
+        self.is_whole() || form.compress && self.form() == Some(PackedForm::Outlined)
     }
 
     /// Why it is not in the context; `None` if it is, at least its name.
@@ -125,6 +154,9 @@ pub struct SectionEntry {
     /// The number of tokens, with the lines around the text, if counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<usize>,
+    /// What it takes from the budget in tokens.
+    #[serde(skip)]
+    pub(crate) cost: usize,
     /// Whether its text is cut.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut: bool,
@@ -147,6 +179,9 @@ pub struct Report {
     /// Notices about requested files that are missing or changed in the context.
     #[serde(rename = "warnings")]
     pub notices: Vec<Notice>,
+    /// Texts whose secrets are redacted.
+    #[serde(skip)]
+    pub redacted: Vec<RedactedFile>,
     /// Files in the context, without those of resources.
     pub file_count: usize,
     /// Bytes of all file contents.
@@ -157,6 +192,9 @@ pub struct Report {
     /// Whether the tokens are only estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens_estimated: Option<bool>,
+    /// How far an estimate may be off, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tokens_error_percent: Option<u8>,
 }
 
 impl Report {
@@ -170,6 +208,13 @@ impl Report {
     #[must_use]
     pub fn count_state(&self, state: FileState) -> u64 {
         self.entries.iter().filter(|entry| entry.state == state).map(Entry::file_count).sum()
+    }
+
+    /// Adds the tokens of the text, if counted.
+    pub(crate) fn set_tokens(&mut self, counted: Option<TokenCount>) {
+        self.total_tokens = counted.map(|counted| counted.tokens);
+        self.tokens_estimated = counted.map(TokenCount::is_estimated);
+        self.tokens_error_percent = counted.and_then(|counted| counted.error_percent);
     }
 
     /// Whether the text has at least one file or resource, or a text of git.

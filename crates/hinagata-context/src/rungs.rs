@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 
+use hinagata_tokens::TokenCount;
+
 use crate::{
     count::Counter,
-    form::{cut_end, cut_text, shape_text},
+    form::{cut_end, cut_text, line_count, shape_outline, shape_text},
     frame::Frame,
     options::TextForm,
+    outline::{OutlineKind, outline_text},
     report::PackedForm,
 };
 
@@ -17,14 +20,21 @@ pub(crate) struct Piece {
     /// The text, if it is not the content of the file.
     pub(crate) text: Option<String>,
     /// The tokens, with the lines around the text, if counted.
-    pub(crate) tokens: Option<usize>,
+    pub(crate) tokens: Option<TokenCount>,
     pub(crate) bytes: u64,
+}
+
+impl Piece {
+    /// What it takes from the budget in tokens.
+    pub(crate) fn cost(&self) -> usize {
+        self.tokens.map_or(0, TokenCount::upper_bound)
+    }
 }
 
 /// Makes pieces of files.
 #[derive(Debug)]
 pub(crate) struct Rungs<'r> {
-    pub(crate) counter: &'r Counter<'r>,
+    pub(crate) counter: &'r Counter,
     pub(crate) frame: Frame,
     pub(crate) form: TextForm,
     /// Whether there is no rung but the whole text.
@@ -70,8 +80,15 @@ impl Rungs<'_> {
     }
 
     /// The outline of a file in its form, if there is one that is shorter than the file.
-    fn outline(&self, _path: &str, _content: &str) -> Option<(PackedForm, String)> {
-        None
+    fn outline(&self, path: &str, content: &str) -> Option<(PackedForm, String)> {
+        let outline = outline_text(path, content);
+        let form = match outline.kind() {
+            OutlineKind::Outlined => PackedForm::Outlined,
+            OutlineKind::Cut { .. } => PackedForm::Cut,
+            OutlineKind::Unknown => return None,
+        };
+        let text = shape_outline(&outline, self.form, line_count(content));
+        (outline.folded_lines() > 0 && text.len() < content.len()).then_some((form, text))
     }
 
     fn fitting_piece(
@@ -87,7 +104,7 @@ impl Rungs<'_> {
             return None;
         }
         let counted = self.count_file(path, form, &text);
-        if counted.is_some_and(|counted| counted > tokens) {
+        if counted.is_some_and(|counted| counted.upper_bound() > tokens) {
             return None;
         }
         let text = match text {
@@ -98,7 +115,7 @@ impl Rungs<'_> {
     }
 
     /// The tokens of a file with the lines around it.
-    fn count_file(&self, path: &str, form: PackedForm, text: &str) -> Option<usize> {
+    fn count_file(&self, path: &str, form: PackedForm, text: &str) -> Option<TokenCount> {
         if !self.counter.is_counting() {
             return None;
         }
@@ -108,10 +125,10 @@ impl Rungs<'_> {
     }
 }
 
-/// The word in the text for a file that is not whole.
+/// The word in the text for a file that is not whole; marks in a text say themselves that something is redacted.
 pub(crate) fn state_word(form: PackedForm) -> Option<&'static str> {
     match form {
-        PackedForm::Taken => None,
+        PackedForm::Taken | PackedForm::Redacted => None,
         form => Some(form.as_str()),
     }
 }

@@ -2,8 +2,11 @@
 
 use std::io::Write;
 
+use hinagata_tokens::TokenCount;
+
 use crate::{
     Result,
+    count::CountedText,
     frame::{Frame, ResourceBody},
     options::{Resource, ResourceKind},
     packed::{Metadata, PackedFile, PackedKind, PackedResource},
@@ -155,5 +158,49 @@ impl<W: Write> Sink for Streamed<W> {
 
     fn framed(&mut self, text: &str) -> Result<()> {
         Ok(self.writer.write_framed(text)?)
+    }
+}
+
+/// Counts the tokens of a text on its way to another sink.
+pub(crate) struct Counted<'s> {
+    sink: &'s mut dyn Sink,
+    count: Streamed<CountedText>,
+}
+
+impl<'s> Counted<'s> {
+    pub(crate) fn new(sink: &'s mut dyn Sink, count: CountedText, frame: Frame) -> Self {
+        Self { sink, count: Streamed::new(count, frame) }
+    }
+
+    /// The tokens of the whole text, if tokens are counted.
+    pub(crate) fn total(self) -> Result<Option<TokenCount>> {
+        Ok(self.count.finish()?.total())
+    }
+}
+
+impl Sink for Counted<'_> {
+    fn file(&mut self, resource: Option<&Resource>, file: &PrintedFile) -> Result<()> {
+        self.count.file(resource, file)?;
+        self.sink.file(resource, file)
+    }
+
+    fn template(&mut self, resource: &Resource, text: &str) -> Result<()> {
+        self.count.template(resource, text)?;
+        self.sink.template(resource, text)
+    }
+
+    fn end(&mut self, resource: &Resource) -> Result<()> {
+        self.count.end(resource)?;
+        self.sink.end(resource)
+    }
+
+    fn section(&mut self, section: &Section) -> Result<()> {
+        self.count.section(section)?;
+        self.sink.section(section)
+    }
+
+    fn framed(&mut self, text: &str) -> Result<()> {
+        self.count.framed(text)?;
+        self.sink.framed(text)
     }
 }

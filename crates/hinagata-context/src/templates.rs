@@ -3,7 +3,8 @@
 //! A name is looked up in the directory of the rendered template and in its `baseDir`, if it has one; a name that
 //! starts with `./` or `../`, in the directory of the file that includes it. Nothing is read outside of those
 //! directories, whatever a template names and wherever links lead. A file that the rules leave out of packed contexts
-//! cannot be included either: it is an error, even where a missing file is ignored.
+//! cannot be included either: it is an error, even where a missing file is ignored. Secrets are redacted as the guard
+//! says, before a template sees them.
 
 use std::{
     borrow::Cow,
@@ -154,10 +155,7 @@ impl<'f> Files<'f> {
         let text = self.encoding.decode(bytes).map_err(|why| {
             Unread::Failed(format!("{why}; set `encoding` to latin1 or utf16le if the file is not UTF-8"))
         })?;
-        match self.guard.refuses_content(text.as_bytes()) {
-            Some(refusal) => Err(Unread::Refused(refusal)),
-            None => Ok(text),
-        }
+        self.guard.redact_text(path, text).map_err(Unread::Refused)
     }
 
     /// The error of a failed template; if it named a withheld file, the error about that file.

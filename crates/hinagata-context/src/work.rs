@@ -5,7 +5,8 @@
 
 use std::{ops::ControlFlow, path::PathBuf};
 
-use hinagata_secrets::Secrets;
+use hinagata_secrets::FoundSecrets;
+use hinagata_tokens::TokenCount;
 
 use crate::{
     Error, Result,
@@ -18,7 +19,7 @@ use crate::{
     report::{Entry, LeftOutReason, Missing, Notice, PackedForm, Report, SectionEntry},
     rungs::Rungs,
     section::{Section, SectionKind},
-    sink::{PrintedFile, Sink, Streamed},
+    sink::{Counted, PrintedFile, Sink, Streamed},
     tree::FileTree,
 };
 
@@ -70,12 +71,16 @@ impl<'w> Work<'w> {
     pub(crate) fn run(&mut self, mut report: Report, sink: &mut dyn Sink) -> Result<Report> {
         let tree = self.add_tree(&mut report);
         self.fit_sections(&mut report);
-        report.total_tokens = self.rungs.counter.is_counting().then_some(0);
-        report.tokens_estimated = report.total_tokens.map(|_| self.rungs.counter.is_estimated());
         if self.can_stream() {
-            let remaining = Remaining::new(self.job.options.max_bytes, None);
+            let remaining = Remaining::new(self.job.options.max_bytes, self.token_limit());
             let mut ledger = self.new_ledger(report, &remaining, tree.as_ref(), false);
-            self.stream(&mut ledger, sink)?;
+            if self.rungs.counter.is_counting() {
+                let mut counted = Counted::new(sink, self.rungs.counter.start(), self.rungs.frame);
+                self.stream(&mut ledger, &mut counted)?;
+                ledger.report.set_tokens(counted.total()?);
+            } else {
+                self.stream(&mut ledger, sink)?;
+            }
             return Ok(ledger.report);
         }
         self.choose_and_print(&report, tree.as_ref(), sink)
@@ -98,15 +103,16 @@ impl<'w> Work<'w> {
             let remaining = Remaining::new(self.job.options.max_bytes, limit);
             remaining.take(0, reserve);
             let mut ledger = self.new_ledger(report.clone(), &remaining, tree, reserve > 0);
-            let chosen = self.choose(&mut ledger)?;
+            let mut chosen = self.choose(&mut ledger)?;
+            self.redact_known(&mut chosen, &mut ledger.report);
             if ledger.is_overdrawn() {
                 // Something is missing, and there is no room to say so: the next choice leaves that room.
                 reserve = self.ending_cost();
                 continue;
             }
             let needed = self.count_text(&chosen, &ledger)?;
-            ledger.report.total_tokens = needed;
-            let (needed, allowed) = match (needed, tokens.max) {
+            ledger.report.set_tokens(needed);
+            let (needed, allowed) = match (needed.map(TokenCount::upper_bound), tokens.max) {
                 (Some(needed), Some(allowed)) if needed > allowed => (needed, allowed),
                 _ => {
                     self.print(&chosen, &ledger, sink)?;
@@ -132,10 +138,18 @@ impl<'w> Work<'w> {
         'w: 'l,
     {
         let compat = self.job.options.compat;
-        let section_tokens: usize = report.sections.iter().filter_map(|section| section.tokens).sum();
+        let section_tokens: usize = report.sections.iter().map(|section| section.cost).sum();
         remaining.take(0, section_tokens);
         let ending = if compat || is_reserved { 0 } else { self.ending_cost() };
-        let mut ledger = Ledger::new(remaining, report, self.rungs, compat, tree, ending);
+        let mut ledger = Ledger::new(
+            remaining,
+            report,
+            self.rungs,
+            self.job.guard.active_redactor(),
+            compat,
+            tree,
+            ending,
+        );
         for entry in &self.gathered.left_out {
             ledger.add_missing(entry.clone());
         }
@@ -169,7 +183,7 @@ impl<'w> Work<'w> {
         }
         let mut tree = FileTree::new(self.gathered.project_paths());
         let limit = self.token_limit().map(|most| most / TREE_SHARE);
-        let cost = |lines: &str| self.rungs.counter.count(lines).unwrap_or_default();
+        let cost = |lines: &str| self.rungs.counter.cost(lines);
         if limit.is_some_and(|limit| !tree.fit(limit, &cost)) {
             report.notices.push(section_notice(SectionKind::Tree, "is left out: it does not fit"));
             return None;
@@ -194,7 +208,8 @@ impl<'w> Work<'w> {
         for section in std::mem::take(&mut self.sections) {
             let kind = section.kind;
             let limit = share.filter(|_| kind.is_git()).unwrap_or(usize::MAX);
-            let fits = |section: &Section| cost(section).unwrap_or_default() <= limit;
+            let bound = |counted: Option<TokenCount>| counted.map_or(0, TokenCount::upper_bound);
+            let fits = |section: &Section| bound(cost(section)) <= limit;
             let Some(section) = (if fits(&section) { Some(section) } else { section.cut_to(&fits) }) else {
                 report.notices.push(section_notice(kind, "is left out: it does not fit"));
                 continue;
@@ -204,13 +219,14 @@ impl<'w> Work<'w> {
             }
             let tokens = cost(&section);
             if kind.is_git() {
-                share = share.map(|share| share.saturating_sub(tokens.unwrap_or_default()));
+                share = share.map(|share| share.saturating_sub(bound(tokens)));
             }
             let bytes = section.text.len() as u64;
             report.sections.push(SectionEntry {
                 name: kind.as_str(),
                 bytes,
-                tokens,
+                tokens: tokens.map(|counted| counted.tokens),
+                cost: bound(tokens),
                 cut: section.cut,
                 from_git: kind.is_git(),
             });
@@ -224,7 +240,7 @@ impl<'w> Work<'w> {
         let known = self.gathered.left_out.iter().map(|entry| entry.state);
         let words = Missing::at_most(known, count as u64).describe().unwrap_or_default();
         let line = format!("{}{}", self.rungs.frame.separator(), self.rungs.frame.frame_missing(&words));
-        self.rungs.counter.count(&line).unwrap_or_default()
+        self.rungs.counter.cost(&line)
     }
 
     /// Prints files as they are read.
@@ -298,6 +314,33 @@ impl<'w> Work<'w> {
         Ok(chosen)
     }
 
+    /// Redacts values in what was chosen before they were found in another file.
+    fn redact_known(&mut self, chosen: &mut Chosen, report: &mut Report) {
+        let Some(redactor) = self.job.guard.active_redactor() else { return };
+        let redact = |path: &str, text: &mut String| {
+            // A text that may not be redacted was left out before.
+            *text = redactor.redact_text(path, std::mem::take(text)).unwrap_or_default();
+            redactor.take_redacted().pop()
+        };
+        for ChosenFile { file, .. } in &mut chosen.files {
+            let Some(redacted) = redact(&file.path, &mut file.content) else { continue };
+            if file.form == PackedForm::Taken {
+                file.form = PackedForm::Redacted;
+            }
+            for entry in report.entries.iter_mut().filter(|entry| entry.path == file.path) {
+                entry.mark_redacted(&redacted);
+            }
+            report.redacted.push(redacted);
+        }
+        let templates = chosen.templates.iter_mut().map(|(_, text)| ("", text));
+        let sections = self.sections.iter_mut().map(|section| (section.kind.as_str(), &mut section.text));
+        for (name, text) in templates.chain(sections) {
+            let known = redactor.redact_found(name, std::mem::take(text), &FoundSecrets::default());
+            *text = known.unwrap_or_default();
+            report.redacted.extend(redactor.take_redacted());
+        }
+    }
+
     fn choose_files(
         &mut self,
         content: usize,
@@ -328,10 +371,9 @@ impl<'w> Work<'w> {
         let reader = Reader {
             base: &files.base,
             part: &files.part,
-            secrets: options.rules.secrets.then(Secrets::built_in),
+            redactor: self.job.guard.active_redactor(),
             kinds: options.kinds,
             encoding: options.encoding,
-            truncate_base64: options.form.truncate_base64,
             compat: options.compat,
             rungs: self.rungs,
             threads: self.job.threads,
@@ -389,27 +431,31 @@ impl<'w> Work<'w> {
             }
             Err(error) => return Err(error),
         };
+        let redacted = self.job.guard.redactor().take_redacted();
         let (size, left) = (text.len() as u64, ledger.remaining.bytes());
         let tokens = self.count_template(part, &text);
-        let detail = match tokens.filter(|tokens| *tokens > ledger.remaining.tokens()) {
+        let cost = tokens.map_or(0, TokenCount::upper_bound);
+        let detail = match cost > ledger.remaining.tokens() {
             _ if size > left => Some(size_detail(size, left)),
-            Some(tokens) => Some(format!("{tokens} tokens, {} are left", ledger.remaining.tokens())),
-            None => None,
+            true => Some(format!("{cost} tokens, {} are left", ledger.remaining.tokens())),
+            false => None,
         };
         if let Some(detail) = detail {
             let entry = Entry::left_out(&part.template.file, LeftOutReason::Budget, detail);
             ledger.report.leave_out(own(entry.with_size(Some(size))));
             return Ok(None);
         }
-        ledger.remaining.take(size, tokens.unwrap_or_default());
+        ledger.remaining.take(size, cost);
         ledger.report.total_bytes += size;
+        ledger.report.redacted.extend(redacted);
         let entry = Entry::packed(&part.template.file, PackedForm::Taken);
+        let tokens = tokens.map(|counted| counted.tokens);
         ledger.report.entries.push(own(entry.with_size(Some(size)).with_tokens(tokens)));
         Ok(Some(text))
     }
 
     /// The tokens of a template with the lines around it.
-    fn count_template(&self, part: &TemplatePart<'_>, text: &str) -> Option<usize> {
+    fn count_template(&self, part: &TemplatePart<'_>, text: &str) -> Option<TokenCount> {
         if !self.rungs.counter.is_counting() {
             return None;
         }
@@ -419,13 +465,13 @@ impl<'w> Work<'w> {
     }
 
     /// The tokens of the whole text, if tokens are counted.
-    fn count_text(&self, chosen: &Chosen, ledger: &Ledger<'_>) -> Result<Option<usize>> {
+    fn count_text(&self, chosen: &Chosen, ledger: &Ledger<'_>) -> Result<Option<TokenCount>> {
         if !self.rungs.counter.is_counting() {
             return Ok(None);
         }
-        let mut printed = Streamed::new(Vec::new(), self.rungs.frame);
+        let mut printed = Streamed::new(self.rungs.counter.start(), self.rungs.frame);
         self.print(chosen, ledger, &mut printed)?;
-        Ok(self.rungs.counter.count(&String::from_utf8_lossy(&printed.finish()?)))
+        Ok(printed.finish()?.total())
     }
 
     /// Prints what was chosen, by path.

@@ -81,6 +81,11 @@ pub enum Hint {
     ExplainRender,
     /// Export the documents of a copy of the store.
     ExportStore,
+    /// Allow values that are redacted and not secret.
+    AllowSecrets {
+        /// Their hashes. Short values can be guessed from them, so doors for other machines do not show them.
+        hashes: Vec<String>,
+    },
     /// A sentence that is the same at every door.
     Advice(String),
     /// Several steps.
@@ -140,6 +145,10 @@ impl Hint {
             Self::PrintSchema { kind } => format!("the JSON Schema of `{kind}` describes the document"),
             Self::ExplainRender => "explain the prompt to see which part is slow".to_owned(),
             Self::ExportStore => "export a copy of the store to recover its documents".to_owned(),
+            Self::AllowSecrets { .. } => {
+                "if a value is not a secret, the owner of the workspace can allow it with `context.secret_allow`"
+                    .to_owned()
+            }
             Self::Advice(text) => text.clone(),
             Self::Steps(_) => self.to_text(|_| None),
         }
@@ -175,7 +184,8 @@ impl Hint {
             | Self::RevokeTrust
             | Self::DiagnoseWorkspace
             | Self::ExplainRender
-            | Self::ExportStore => {}
+            | Self::ExportStore
+            | Self::AllowSecrets { .. } => {}
         }
         self
     }

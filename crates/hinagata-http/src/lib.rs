@@ -34,4 +34,4 @@ pub use client::{HttpClient, HttpRequest, HttpResponse, NameResolver};
 pub use error::HttpError;
 pub use foreign_text::{truncate_for_display, with_causes};
 pub use runtime::{LazyRuntime, RunningTask, TaskError};
-pub use tls::install_tls;
+pub use tls::{install_tls, system_tls};

@@ -2,25 +2,36 @@
 
 use std::{
     collections::HashMap,
-    error::Error as _,
+    error::Error as StdError,
     io::{self, ErrorKind},
+    pin::Pin,
     sync::{Arc, Mutex, PoisonError},
     time::{Duration, SystemTime},
 };
 
 use bytes::{Bytes, BytesMut};
 use hinagata::{Error, Reason, Result};
-use reqwest::{
-    Client, Method, Response,
-    header::{CONTENT_TYPE, RETRY_AFTER},
-    redirect::Policy,
+use http_body_util::Full;
+use hyper::{
+    HeaderMap, Method, Request, Uri,
+    header::{PROXY_AUTHORIZATION, RETRY_AFTER},
 };
-use tokio::runtime::{Handle, Id};
+use hyper_util::{
+    client::legacy::{Client, Error as SendError},
+    rt::{TokioExecutor, TokioTimer},
+};
+use tokio::{
+    runtime::{Handle, Id},
+    time::timeout,
+};
 
 use crate::{
     ChosenModel, ProviderFailure, ProviderRequest,
-    failure::{model_error, with_causes},
+    completion::invalid_response,
+    connector::Connector,
+    failure::{model_error, truncate_for_display, with_causes},
     gate::{Clock, GateRules, Pass, ProviderGate, call_outcome, whole_seconds},
+    response::{BodyError, ProviderResponse},
     retry::{self, Retries},
 };
 
@@ -32,54 +43,68 @@ const KEPT: Duration = Duration::from_secs(30);
 /// Most runtimes that have clients at the same time.
 const MOST_RUNTIMES: usize = 64;
 
+type HttpClient = Client<Connector, Full<Bytes>>;
+
 /// Sends requests. Connections are reused by calls on the same runtime, because they end with that runtime.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    /// Created by the first call.
-    clients: Mutex<HashMap<ClientKey, Client>>,
+    /// Created by the first call on each runtime.
+    clients: Mutex<HashMap<Id, Arc<RuntimeClients>>>,
     /// The gates of the providers, by name and address.
     gates: Mutex<HashMap<(String, String), Arc<ProviderGate>>>,
     rules: GateRules,
     clock: Clock,
-    connect_timeout: Duration,
+    connector: Connector,
     retries: Retries,
 }
 
-/// What a client is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct ClientKey {
-    runtime: Id,
-    /// Local providers are called without a proxy.
-    is_local: bool,
-    /// Whether each request has a connection of its own.
-    is_fresh: bool,
+/// The clients of one runtime.
+#[derive(Debug)]
+struct RuntimeClients {
+    /// Uses connections again.
+    pooled: HttpClient,
+    /// Opens a connection for each request.
+    fresh: HttpClient,
+}
+
+impl RuntimeClients {
+    fn new(connector: &Connector) -> Self {
+        let client = |most_idle| {
+            let mut builder = Client::builder(TokioExecutor::new());
+            builder.timer(TokioTimer::new()).pool_timer(TokioTimer::new());
+            builder.pool_idle_timeout(KEPT).pool_max_idle_per_host(most_idle).build(connector.clone())
+        };
+        Self { pooled: client(usize::MAX), fresh: client(0) }
+    }
 }
 
 impl Sender {
-    pub(crate) fn new(connect_timeout: Duration, retries: Retries, rules: GateRules, clock: Clock) -> Self {
-        Self { clients: Mutex::default(), gates: Mutex::default(), rules, clock, connect_timeout, retries }
+    pub(crate) fn new(connector: Connector, retries: Retries, rules: GateRules, clock: Clock) -> Self {
+        Self { clients: Mutex::default(), gates: Mutex::default(), rules, clock, connector, retries }
     }
 
-    /// Makes a call of a model, if the gate of its provider admits it. The pass belongs to the answer.
+    /// Makes a call of a model within `time`, if the gate of its provider admits it. The pass belongs to the answer. The
+    /// caller pins the call: a future that is passed by value is stored twice.
     ///
     /// # Errors
-    /// Code `model`: reasons `busy` and `down` if the call is refused, else those of the call.
+    /// Code `model`: reasons `busy` and `down` if the call is refused, reason `timeout`, else those of the call.
     pub(crate) async fn guard_call<T>(
         &self,
         choice: &ChosenModel,
-        call: impl Future<Output = Result<T>>,
+        time: Duration,
+        call: Pin<&mut impl Future<Output = Result<T>>>,
     ) -> Result<(T, Pass)> {
-        let admitted = self.gate(choice).admit_call(self.clock.now());
-        let mut pass = admitted.map_err(|refusal| refusal.to_error(choice))?;
-        let result = call.await;
+        let gate = choice.endpoint.gate.get_or_init(|| self.find_gate(choice));
+        let mut pass = gate.admit_call(self.clock.now()).map_err(|refusal| refusal.to_error(choice))?;
+        let result = timeout(time, call).await.unwrap_or_else(|_| Err(timeout_error(choice, time)));
         pass.record_outcome(call_outcome(&result), self.clock.now());
         result.map(|value| (value, pass))
     }
 
     /// The gate of a model's provider. A model with an address of its own has a gate of its own.
-    fn gate(&self, choice: &ChosenModel) -> Arc<ProviderGate> {
+    fn find_gate(&self, choice: &ChosenModel) -> Arc<ProviderGate> {
         let endpoint = &choice.endpoint;
-        let key = (endpoint.name.clone(), endpoint.base.to_string());
+        let key = (endpoint.name.to_string(), endpoint.base.to_string());
         let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
         let gate = gates.entry(key).or_insert_with(|| {
             let concurrency = endpoint.concurrency.unwrap_or(self.rules.concurrency);
@@ -88,51 +113,47 @@ impl Sender {
         Arc::clone(gate)
     }
 
-    /// The client for a model.
-    fn client(&self, choice: &ChosenModel, is_fresh: bool) -> Result<Client> {
-        let is_local = choice.endpoint.is_local;
-        let key = ClientKey { runtime: Handle::current().id(), is_local, is_fresh };
-        // The lock is held while a client is created, which never waits.
+    /// The clients of the current runtime.
+    fn clients(&self) -> Arc<RuntimeClients> {
+        let runtime = Handle::current().id();
+        // The lock is held while clients are created, which never waits.
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(client) = clients.get(&key) {
-            return Ok(client.clone());
-        }
-        if clients.len() >= MOST_RUNTIMES {
+        if clients.len() >= MOST_RUNTIMES && !clients.contains_key(&runtime) {
             // Most of these runtimes have ended.
             clients.clear();
         }
-        let made = new_client(self.connect_timeout, key)?;
-        clients.insert(key, made.clone());
-        Ok(made)
+        let of_runtime =
+            clients.entry(runtime).or_insert_with(|| Arc::new(RuntimeClients::new(&self.connector)));
+        Arc::clone(of_runtime)
     }
 
     /// The response to a request, as soon as its headers have arrived and its status is a success.
     ///
     /// # Errors
     /// Code `model`, for the last attempt.
-    pub(crate) async fn send_request(&self, request: &ProviderRequest, stream: bool) -> Result<Response> {
+    pub(crate) async fn send_request(
+        &self,
+        request: &ProviderRequest,
+        stream: bool,
+    ) -> Result<ProviderResponse> {
         let choice = &request.choice;
-        let client = self.client(choice, false)?;
-        let (url, headers, body) = (request.url(stream), choice.endpoint.headers()?, request.body(stream));
-        let new_request = || {
-            let mut http = reqwest::Request::new(Method::POST, url.clone());
-            http.headers_mut().clone_from(&headers);
-            *http.body_mut() = Some(body.clone().into());
-            http
-        };
+        let clients = self.clients();
+        let (uri, body) = (request.uri(stream)?, request.body(stream));
+        let headers = choice.endpoint.headers()?;
+        let new_request = || self.new_request(&uri, headers, &body);
         let (mut attempts, mut closed) = (0, false);
         loop {
             attempts += 1;
-            let mut sent = client.execute(new_request()).await;
+            let mut sent = clients.pooled.request(new_request()).await;
             if !closed && sent.as_ref().is_err_and(is_closed_early) {
                 // Providers close connections that were idle, sometimes just when the next request is sent. That is no
                 // failure of the provider, so it does not count as an attempt.
                 closed = true;
                 tracing::debug!(provider = choice.provider(), "the connection was closed; using a new one");
-                sent = self.client(choice, true)?.execute(new_request()).await;
+                sent = clients.fresh.request(new_request()).await;
             }
-            let (error, wait) = match sent {
-                Ok(response) if response.status().is_success() => return Ok(response),
+            let (error, wait) = match sent.map(ProviderResponse::from_http) {
+                Ok(response) if response.status().is_success() => return check_encoding(choice, response),
                 Ok(response) => {
                     let asked =
                         retry::parse_retry_after(response.headers().get(RETRY_AFTER), SystemTime::now());
@@ -145,7 +166,7 @@ impl Sender {
                 }
                 Err(error) => {
                     let wait = error.is_connect().then(|| self.retries.wait_after(attempts, None)).flatten();
-                    (send_error(choice, error), wait)
+                    (send_error(choice, &error), wait)
                 }
             };
             let Some(wait) = wait else { return Err(error.with("attempts", attempts)) };
@@ -154,9 +175,20 @@ impl Sender {
         }
     }
 
+    fn new_request(&self, uri: &Uri, headers: &HeaderMap, body: &Bytes) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(body.clone()));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri.clone();
+        request.headers_mut().clone_from(headers);
+        if let Some(credentials) = self.connector.proxies().request_credentials(uri) {
+            request.headers_mut().insert(PROXY_AUTHORIZATION, credentials);
+        }
+        request
+    }
+
     fn wait_before_retry(
         &self,
-        response: &Response,
+        response: &ProviderResponse,
         asked: Option<Duration>,
         attempts: usize,
     ) -> Option<Duration> {
@@ -167,72 +199,68 @@ impl Sender {
 }
 
 /// Whether the connection of a request ended before its response began.
-fn is_closed_early(error: &reqwest::Error) -> bool {
-    if error.is_connect() || error.is_timeout() {
-        return false;
-    }
-    let is_closed = |cause: &(dyn std::error::Error + 'static)| {
-        let of_http = cause.downcast_ref::<hyper::Error>();
-        let of_socket = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        of_http.is_some_and(|error| error.is_incomplete_message() || error.is_closed() || error.is_canceled())
-            || matches!(
-                of_socket,
-                Some(
-                    ErrorKind::ConnectionReset
-                        | ErrorKind::ConnectionAborted
-                        | ErrorKind::BrokenPipe
-                        | ErrorKind::UnexpectedEof
-                )
-            )
-    };
-    std::iter::successors(error.source(), |&cause| cause.source()).any(is_closed)
+fn is_closed_early(error: &SendError) -> bool {
+    !error.is_connect() && std::iter::successors(error.source(), |&cause| cause.source()).any(is_closed)
 }
 
-fn new_client(connect_timeout: Duration, key: ClientKey) -> Result<Client> {
-    hinagata_http::install_tls();
-    let builder = Client::builder()
-        // A redirect could send the key to another host.
-        .redirect(Policy::none())
-        .referer(false)
-        .connect_timeout(connect_timeout)
-        .pool_idle_timeout(KEPT)
-        // Responses are forwarded as they arrive.
-        .no_gzip()
-        .user_agent(concat!("hinagata/", env!("CARGO_PKG_VERSION")));
-    let builder = if key.is_local { builder.no_proxy() } else { builder };
-    let builder = if key.is_fresh { builder.pool_max_idle_per_host(0) } else { builder };
-    builder
-        .build()
-        .map_err(|error| model_error(Reason::Connect, format!("cannot create an HTTP client: {error}")))
+/// Whether an error says that the server closed the connection, or did not take the request.
+fn is_closed(cause: &(dyn StdError + 'static)) -> bool {
+    let of_http = cause.downcast_ref::<hyper::Error>();
+    let of_stream = cause.downcast_ref::<h2::Error>();
+    let of_socket = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+    of_http.is_some_and(|error| error.is_incomplete_message() || error.is_closed() || error.is_canceled())
+        || of_stream.is_some_and(is_unprocessed)
+        || matches!(
+            of_socket,
+            Some(
+                ErrorKind::ConnectionReset
+                    | ErrorKind::ConnectionAborted
+                    | ErrorKind::BrokenPipe
+                    | ErrorKind::UnexpectedEof
+            )
+        )
+}
+
+/// Whether a server with HTTP/2 says that it did not process a request: it shuts down, or has too many of them.
+fn is_unprocessed(error: &h2::Error) -> bool {
+    let is_reason = |reason| error.reason() == Some(reason);
+    error.is_remote()
+        && ((error.is_go_away() && is_reason(h2::Reason::NO_ERROR))
+            || (error.is_reset() && is_reason(h2::Reason::REFUSED_STREAM)))
 }
 
 /// The error of a request without a response.
-fn send_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
+fn send_error(choice: &ChosenModel, error: &SendError) -> Error {
     let endpoint = &choice.endpoint;
     let origin = endpoint.base.origin().ascii_serialization();
-    let connected = !error.is_connect();
-    let why = with_causes(&error.without_url());
-    let error = match connected {
-        false => {
-            model_error(Reason::Connect, format!("cannot connect to `{}` at {origin}: {why}", endpoint.name))
-        }
-        true => model_error(
-            Reason::Request,
-            format!("the connection to `{}` at {origin} failed: {why}", endpoint.name),
-        ),
+    let why = with_causes(error.source().unwrap_or(error));
+    let error = if error.is_connect() {
+        model_error(Reason::Connect, format!("cannot connect to `{}` at {origin}: {why}", endpoint.name))
+    } else {
+        let message = format!("the connection to `{}` at {origin} failed: {why}", endpoint.name);
+        model_error(Reason::Request, message)
     };
-    error.with("provider", endpoint.name.as_str()).with("model", choice.model()).with_hint(format!(
+    error.with("provider", &*endpoint.name).with("model", choice.model()).with_hint(format!(
         "check that the provider runs there; `{}`, or `base_url` in `llm.providers.{}`, sets its address",
         endpoint.kind.spec().base_url_env,
         endpoint.name
     ))
 }
 
+/// A response whose body can be read.
+fn check_encoding(choice: &ChosenModel, response: ProviderResponse) -> Result<ProviderResponse> {
+    let Some(encoding) = response.unknown_encoding() else { return Ok(response) };
+    let why = format!("it is compressed with `{}`, which nobody asked for", truncate_for_display(encoding));
+    Err(invalid_response(choice.provider())
+        .map_message(|message| format!("{message}: {why}"))
+        .with("provider", choice.provider())
+        .with("model", choice.model()))
+}
+
 /// The error of a response whose status is not a success. Only the body of the last attempt is read.
-async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> Error {
+async fn status_error(choice: &ChosenModel, response: ProviderResponse, last: bool) -> Error {
     let status = response.status().as_u16();
-    let content_type =
-        response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let content_type = response.content_type().map(str::to_owned);
     let body = if last { read_prefix(response).await } else { Bytes::new() };
     let endpoint = &choice.endpoint;
     let failure = ProviderFailure::new(status, content_type, body, endpoint.key.as_ref());
@@ -245,7 +273,7 @@ async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> E
         _ => "rejected the request",
     };
     let error = model_error(Reason::Status, format!("`{}` {what}", endpoint.name))
-        .with("provider", endpoint.name.as_str())
+        .with("provider", &*endpoint.name)
         .with("model", choice.model())
         .with("provider_status", status)
         .with("provider_message", failure.message());
@@ -270,9 +298,9 @@ async fn status_error(choice: &ChosenModel, response: Response, last: bool) -> E
 }
 
 /// The start of a body, as much as an error needs.
-async fn read_prefix(mut response: Response) -> Bytes {
+async fn read_prefix(mut response: ProviderResponse) -> Bytes {
     let mut all = BytesMut::new();
-    while let Ok(Some(chunk)) = response.chunk().await {
+    while let Ok(Some(chunk)) = response.next_chunk().await {
         let room = MOST_OF_AN_ERROR - all.len();
         all.extend_from_slice(&chunk[..chunk.len().min(room)]);
         if all.len() == MOST_OF_AN_ERROR {
@@ -286,10 +314,16 @@ async fn read_prefix(mut response: Response) -> Bytes {
 ///
 /// # Errors
 /// Code `model`: reason `size` if it is longer than `most` bytes, reason `stream` if the connection ends early.
-pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most: usize) -> Result<Bytes> {
+pub(crate) async fn read_body(
+    choice: &ChosenModel,
+    mut response: ProviderResponse,
+    most: usize,
+) -> Result<Bytes> {
     let mut all = BytesMut::new();
     let mut first = None;
-    while let Some(chunk) = response.chunk().await.map_err(|error| broken_stream_error(choice, error))? {
+    while let Some(chunk) =
+        response.next_chunk().await.map_err(|error| broken_stream_error(choice, &error))?
+    {
         if all.len() + first.as_ref().map_or(0, Bytes::len) + chunk.len() > most {
             return Err(model_error(
                 Reason::Size,
@@ -311,8 +345,8 @@ pub(crate) async fn read_body(choice: &ChosenModel, mut response: Response, most
 }
 
 /// The error of a response that ends early.
-pub(crate) fn broken_stream_error(choice: &ChosenModel, error: reqwest::Error) -> Error {
-    let why = with_causes(&error.without_url());
+pub(crate) fn broken_stream_error(choice: &ChosenModel, error: &BodyError) -> Error {
+    let why = with_causes(&**error);
     model_error(Reason::Stream, format!("the response from `{}` ended early: {why}", choice.provider()))
         .with("provider", choice.provider())
         .with("model", choice.model())

@@ -1,17 +1,25 @@
 //! The address, the key and the headers of a provider.
 
-use std::{collections::BTreeMap, ffi::OsString, num::NonZeroU32, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    net::IpAddr,
+    num::NonZeroU32,
+    sync::{Arc, OnceLock},
+};
 
 use hinagata::{Error, Reason, Result};
-use reqwest::{
-    Url,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue},
+use hyper::{
+    Uri,
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT},
 };
 use serde::Deserialize;
+use url::Url;
 
 use crate::{
     ProviderKind,
     failure::model_error,
+    gate::ProviderGate,
     providers::{ChatPath, ProviderSpec},
     secret::Secret,
 };
@@ -82,7 +90,7 @@ impl std::fmt::Debug for Header {
 /// A provider that can be called.
 #[derive(Debug)]
 pub(crate) struct Endpoint {
-    pub(crate) name: String,
+    pub(crate) name: Arc<str>,
     pub(crate) kind: ProviderKind,
     pub(crate) base: Url,
     pub(crate) key: Option<Secret>,
@@ -90,12 +98,12 @@ pub(crate) struct Endpoint {
     pub(crate) key_variables: Vec<String>,
     /// Whether it requires a key.
     pub(crate) needs_key: bool,
-    /// Whether it runs on this machine.
-    pub(crate) is_local: bool,
     /// Most calls at the same time, if the provider has a limit of its own.
     pub(crate) concurrency: Option<usize>,
+    /// Its gate, once it was called.
+    pub(crate) gate: OnceLock<Arc<ProviderGate>>,
     /// The address of every chat, if it is the same for all models.
-    chat: Option<Url>,
+    chat: Option<(Url, Uri)>,
     /// The headers of every request, or the error that prevents requests.
     headers: Result<HeaderMap>,
 }
@@ -135,10 +143,10 @@ impl Endpoint {
         let needs_key = settings.key_env.is_some() || (usual && spec.needs_key);
         let base = parse_address(&base, &setting_of_base)?;
         let mut endpoint = Self {
-            name: name.to_owned(),
+            name: name.into(),
             kind,
-            is_local: is_loopback(&base),
             concurrency: settings.concurrency.and_then(|most| usize::try_from(most.get()).ok()),
+            gate: OnceLock::new(),
             chat: fixed_chat_url(spec, &base),
             base,
             key,
@@ -154,6 +162,7 @@ impl Endpoint {
         let mut all = HeaderMap::new();
         all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         all.insert(ACCEPT, HeaderValue::from_static("*/*"));
+        all.insert(USER_AGENT, user_agent());
         let spec = self.kind.spec();
         for (name, value) in spec.headers {
             all.insert(*name, HeaderValue::from_static(value));
@@ -180,7 +189,7 @@ impl Endpoint {
     fn missing_key_error(&self) -> Error {
         let variables: Vec<String> = self.key_variables.iter().map(|name| format!("`{name}`")).collect();
         model_error(Reason::Key, format!("missing API key for `{}`", self.name))
-            .with("provider", self.name.as_str())
+            .with("provider", &*self.name)
             .with("variables", self.key_variables.clone())
             .with_hint(format!("set {} in the environment", variables.join(" or ")))
     }
@@ -189,15 +198,28 @@ impl Endpoint {
     ///
     /// # Errors
     /// Code `model`, reason `key`, if the key is missing.
-    pub(crate) fn headers(&self) -> Result<HeaderMap> {
-        self.headers.clone()
+    pub(crate) fn headers(&self) -> Result<&HeaderMap> {
+        self.headers.as_ref().map_err(Error::clone)
     }
 
     /// The address of a chat.
     pub(crate) fn url(&self, model: &str, stream: bool) -> Url {
         match &self.chat {
-            Some(url) => url.clone(),
+            Some((url, _)) => url.clone(),
             None => chat_url(self.kind.spec(), &self.base, model, stream),
+        }
+    }
+
+    /// The address of a chat, as a request has it.
+    ///
+    /// # Errors
+    /// Code `model`, reason `request`, if HTTP has no such address.
+    pub(crate) fn uri(&self, model: &str, stream: bool) -> Result<Uri> {
+        match &self.chat {
+            Some((_, uri)) => Ok(uri.clone()),
+            None => self.url(model, stream).as_str().parse().map_err(|error| {
+                model_error(Reason::Request, format!("invalid address for `{model}`: {error}"))
+            }),
         }
     }
 
@@ -208,9 +230,11 @@ impl Endpoint {
 }
 
 /// The address of every chat with a provider at `base`, if no part of it depends on the call.
-fn fixed_chat_url(spec: &ProviderSpec, base: &Url) -> Option<Url> {
+fn fixed_chat_url(spec: &ProviderSpec, base: &Url) -> Option<(Url, Uri)> {
     let is_fixed = matches!(spec.chat_path, ChatPath::Fixed(_)) && spec.stream_query.is_empty();
-    is_fixed.then(|| chat_url(spec, base, "", false))
+    let url = is_fixed.then(|| chat_url(spec, base, "", false))?;
+    let uri = url.as_str().parse().ok()?;
+    Some((url, uri))
 }
 
 /// The address of a chat with a provider at `base`.
@@ -230,11 +254,15 @@ fn chat_url(spec: &ProviderSpec, base: &Url, model: &str, stream: bool) -> Url {
     url
 }
 
-/// Whether an address is on this machine.
-fn is_loopback(base: &Url) -> bool {
-    let host = base.host_str().unwrap_or_default();
-    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<std::net::IpAddr>();
+/// Whether a host is this machine.
+pub(crate) fn is_loopback_host(host: &str) -> bool {
+    let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// The name of this program for servers.
+pub(crate) fn user_agent() -> HeaderValue {
+    HeaderValue::from_static(concat!("hinagata/", env!("CARGO_PKG_VERSION")))
 }
 
 fn header_value(value: &Header, env: Env<'_>) -> Option<HeaderValue> {

@@ -26,6 +26,7 @@
 mod answer;
 mod client;
 mod completion;
+mod connector;
 mod endpoint;
 mod failure;
 mod gate;
@@ -36,7 +37,9 @@ mod models;
 mod options;
 mod port;
 mod providers;
+mod proxies;
 mod request;
+mod response;
 mod retry;
 mod secret;
 mod span;

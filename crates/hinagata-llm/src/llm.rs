@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    pin::pin,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,15 +12,17 @@ use hinagata::{
     module::{CompiledPrompt, driver::RequestOptions},
 };
 use hinagata_http::{BreakerRules, LazyRuntime};
+use metrics::SharedString;
 use serde_json::{Map, Value};
-use tokio::time::timeout;
 use tracing::Instrument as _;
 
 use crate::{
     Answer, AnswerStream, ChosenModel, Models, ProviderRequest,
-    client::{Sender, read_body, timeout_error},
+    client::{Sender, read_body},
+    connector::Connector,
     gate::{Clock, GateRules},
     models::Registry,
+    proxies::Proxies,
     request,
     retry::Retries,
     span,
@@ -77,10 +80,11 @@ impl Llm {
                 longest_pause: pause,
             },
         };
+        let connector = Connector::new(Proxies::from_env(&env), time("llm.connect_timeout", 10));
         let most = settings.count("llm.max_answer").and_then(|most| usize::try_from(most).ok());
         Ok(Self(Arc::new(Inner {
             registry: Registry::from_settings(settings, &env)?,
-            sender: Sender::new(time("llm.connect_timeout", 10), retries, rules, Clock(Arc::new(clock))),
+            sender: Sender::new(connector, retries, rules, Clock(Arc::new(clock))),
             timeout: time("llm.timeout", 120),
             max_answer: most.unwrap_or(usize::MAX),
             system: settings.text("llm.system").map(str::to_owned),
@@ -140,8 +144,9 @@ impl Llm {
     /// Code `model`; [`crate::ProviderFailure`] holds the response of the provider.
     pub async fn send_chat(&self, request: ProviderRequest) -> Result<Answer> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
-        let call = self.within_timeout(&request.choice, self.read_answer(&request));
-        let answer = self.0.sender.guard_call(&request.choice, call).instrument(span.clone()).await;
+        let call = pin!(self.read_answer(&request));
+        let call = self.0.sender.guard_call(&request.choice, self.0.timeout, call);
+        let answer = call.instrument(span.clone()).await;
         let answer = answer.map(|(answer, _)| answer);
         record_call(&request.choice, started, &answer);
         span::record_failure(&span, &answer);
@@ -158,14 +163,6 @@ impl Llm {
         Answer::from_response(request.choice.clone(), status, raw)
     }
 
-    async fn within_timeout<T>(
-        &self,
-        choice: &ChosenModel,
-        call: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
-        timeout(self.0.timeout, call).await.unwrap_or_else(|_| Err(timeout_error(choice, self.0.timeout)))
-    }
-
     /// Sends a request and returns the answer as a stream, as soon as it begins. Requires tokio; dropping the stream
     /// cancels the call.
     ///
@@ -173,8 +170,9 @@ impl Llm {
     /// As [`Llm::send_chat`]; after the stream has started, an error is its last item.
     pub async fn stream_chat(&self, request: ProviderRequest) -> Result<AnswerStream> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
-        let call = self.within_timeout(&request.choice, self.start_stream(&request));
-        let stream = self.0.sender.guard_call(&request.choice, call).instrument(span.clone()).await;
+        let call = pin!(self.start_stream(&request));
+        let call = self.0.sender.guard_call(&request.choice, self.0.timeout, call);
+        let stream = call.instrument(span.clone()).await;
         record_call(&request.choice, started, &stream);
         span::record_failure(&span, &stream);
         stream.map(|(stream, pass)| stream.with_pass(pass))
@@ -192,8 +190,8 @@ fn record_call<T>(choice: &ChosenModel, started: Instant, result: &Result<T>) {
         Ok(_) => "ok",
         Err(error) => error.reason().map_or("failed", Reason::as_str),
     };
-    let provider = choice.provider().to_owned();
-    metrics::counter!("hinagata_model_calls_total", "provider" => provider.clone(), "outcome" => outcome.to_owned())
+    let provider = SharedString::from_shared(Arc::clone(&choice.endpoint.name));
+    metrics::counter!("hinagata_model_calls_total", "provider" => provider.clone(), "outcome" => outcome)
         .increment(1);
     metrics::histogram!("hinagata_model_call_seconds", "provider" => provider)
         .record(started.elapsed().as_secs_f64());

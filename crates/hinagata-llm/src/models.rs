@@ -1,11 +1,8 @@
 //! Resolves the name of a model to its provider, its name there, and its options.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
-use hinagata::{Reason, Result, Settings, module::driver::Driver};
+use hinagata::{Reason, Result, Settings, module::driver::Driver, settings::ModelNames};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
@@ -15,14 +12,11 @@ use crate::{
     failure::validation_error,
 };
 
-/// Longest chain of aliases.
-const LONGEST_CHAIN: usize = 8;
-
 /// The model of a call.
 #[derive(Clone, Debug)]
 pub struct ChosenModel {
-    name: String,
-    model: String,
+    name: Arc<str>,
+    model: Arc<str>,
     pub(crate) endpoint: Arc<Endpoint>,
     /// Options of the request, unless the prompt or the call sets them.
     pub(crate) options: Arc<Map<String, Value>>,
@@ -106,7 +100,7 @@ pub struct ProviderInfo {
 impl ProviderInfo {
     fn from_endpoint(endpoint: &Endpoint) -> Self {
         Self {
-            name: endpoint.name.clone(),
+            name: endpoint.name.to_string(),
             kind: endpoint.kind,
             base_url: endpoint.base.to_string(),
             key: endpoint.key.as_ref().map(|key| key.variable().to_owned()),
@@ -127,7 +121,7 @@ impl ProviderInfo {
 #[serde(untagged)]
 enum ModelSettings {
     /// An alias of another model.
-    Alias(String),
+    Alias(#[expect(dead_code, reason = "`ModelNames` follows aliases")] String),
     Own(Box<OwnSettings>),
 }
 
@@ -139,8 +133,12 @@ struct OwnSettings {
     base_url: Option<String>,
     key_env: Option<String>,
     headers: BTreeMap<String, Header>,
-    aliases: Vec<String>,
+    #[serde(rename = "aliases")]
+    _aliases: Vec<String>,
     options: Map<String, Value>,
+    /// The file that its tokens are counted with.
+    #[serde(rename = "tokenizer")]
+    _tokenizer: Option<String>,
 }
 
 /// The models and providers of the settings.
@@ -151,7 +149,9 @@ pub(crate) struct Registry {
     provider: Option<String>,
     endpoints: BTreeMap<String, Arc<Endpoint>>,
     models: BTreeMap<String, ChosenModel>,
-    aliases: BTreeMap<String, String>,
+    names: ModelNames,
+    /// The options of models without settings.
+    no_options: Arc<Map<String, Value>>,
 }
 
 impl Registry {
@@ -170,28 +170,28 @@ impl Registry {
             provider: settings.text("llm.provider").map(str::to_owned),
             endpoints,
             models: BTreeMap::new(),
-            aliases: BTreeMap::new(),
+            names: ModelNames::default(),
+            no_options: Arc::default(),
         };
         if let Some(name) = &registry.provider {
             registry.endpoint(name, "llm.provider")?;
         }
         for (name, settings) in read_section::<ModelSettings>(settings, "models")? {
-            registry.add_model(name, settings, &reaches, env)?;
+            if let ModelSettings::Own(own) = settings {
+                registry.add_model(name, *own, &reaches, env)?;
+            }
         }
+        registry.names = ModelNames::from_settings(settings)?;
         Ok(registry)
     }
 
     fn add_model(
         &mut self,
         name: String,
-        settings: ModelSettings,
+        own: OwnSettings,
         reaches: &BTreeMap<String, ProviderSettings>,
         env: Env<'_>,
     ) -> Result<()> {
-        let own = match settings {
-            ModelSettings::Alias(target) => return self.add_alias(&name, target),
-            ModelSettings::Own(own) => *own,
-        };
         let setting = format!("models.{name}");
         let model = own.model.unwrap_or_else(|| name.clone());
         let provider = own.provider.unwrap_or_else(|| self.provider_of(&model));
@@ -207,21 +207,10 @@ impl Registry {
             let reach = reaches.get(&provider).cloned().unwrap_or_default().with_overrides(more);
             endpoint = Endpoint::new(&provider, &reach, &setting, env)?;
         }
-        for alias in own.aliases {
-            self.add_alias(&alias, name.clone())?;
-        }
-        let choice = ChosenModel { name: name.clone(), model, endpoint, options: Arc::new(own.options) };
+        let options = Arc::new(own.options);
+        let choice = ChosenModel { name: name.as_str().into(), model: model.into(), endpoint, options };
         self.models.insert(name, choice);
         Ok(())
-    }
-
-    fn add_alias(&mut self, alias: &str, target: String) -> Result<()> {
-        let setting = format!("models.{target}");
-        match self.aliases.insert(alias.to_owned(), target) {
-            None => Ok(()),
-            Some(other) => Err(setting_error(&setting, format!("`{alias}` is also an alias of `{other}`"))
-                .with_hint("use each alias for one model")),
-        }
     }
 
     /// The provider named `name`; `setting` refers to it.
@@ -250,26 +239,15 @@ impl Registry {
                 .with_hint("pass a model, add `model` to the prompt, or set `llm.model`")
         })?;
         let mut choice = self.find_model(name)?;
-        choice.name = name.to_owned();
+        if *choice.name != *name {
+            choice.name = name.into();
+        }
         Ok(choice)
     }
 
     fn find_model(&self, name: &str) -> Result<ChosenModel> {
-        let mut target = name;
-        for _ in 0..LONGEST_CHAIN {
-            if let Some(choice) = self.models.get(target) {
-                return Ok(choice.clone());
-            }
-            match self.aliases.get(target) {
-                Some(next) => target = next,
-                None => return self.unconfigured_model(target),
-            }
-        }
-        let setting = format!("models.{name}");
-        Err(setting_error(
-            &setting,
-            format!("`{setting}` is part of a cycle of aliases, or of a chain that is too long"),
-        ))
+        let target = self.names.resolve_name(name)?;
+        self.models.get(target).map_or_else(|| self.unconfigured_model(target), |choice| Ok(choice.clone()))
     }
 
     /// The model for `provider/model`, or for a name at a provider.
@@ -280,22 +258,24 @@ impl Registry {
                 Some((endpoint, model)) => (Arc::clone(endpoint), model),
                 None => (self.endpoint(&self.provider_of(name), "llm.provider")?, name),
             };
-        Ok(ChosenModel { name: name.to_owned(), model: model.to_owned(), endpoint, options: Arc::default() })
+        let model: Arc<str> = model.into();
+        let name = if *model == *name { Arc::clone(&model) } else { name.into() };
+        Ok(ChosenModel { name, model, endpoint, options: Arc::clone(&self.no_options) })
     }
 
     pub(crate) fn models(&self) -> Models {
         let model = |choice: &ChosenModel| ModelInfo {
-            name: choice.name.clone(),
+            name: choice.name.to_string(),
             aliases: self.alias_names(&choice.name),
             provider: choice.provider().to_owned(),
-            model: choice.model.clone(),
+            model: choice.model.to_string(),
             ready: ProviderInfo::from_endpoint(&choice.endpoint).is_ready(),
         };
         // An alias of a model without settings is listed as a model.
-        let loose = self.aliases.keys().filter_map(|alias| {
+        let loose = self.names.aliases().filter_map(|alias| {
             let choice = self.find_model(alias).ok()?;
-            (!self.models.contains_key(&choice.name))
-                .then(|| model(&ChosenModel { name: alias.clone(), ..choice }))
+            (!self.models.contains_key(&*choice.name))
+                .then(|| model(&ChosenModel { name: alias.into(), ..choice }))
         });
         let mut models: Vec<ModelInfo> = self.models.values().map(model).chain(loose).collect();
         models.sort_by(|a, b| a.name.cmp(&b.name));
@@ -312,8 +292,8 @@ impl Registry {
 
     /// The aliases of a model.
     fn alias_names(&self, model: &str) -> Vec<String> {
-        let stands_for = |alias: &&String| self.find_model(alias).is_ok_and(|choice| choice.name == model);
-        self.aliases.keys().filter(stands_for).cloned().collect::<BTreeSet<_>>().into_iter().collect()
+        let stands_for = |alias: &&str| self.find_model(alias).is_ok_and(|choice| *choice.name == *model);
+        self.names.aliases().filter(stands_for).map(str::to_owned).collect()
     }
 }
 

@@ -8,8 +8,9 @@ use hinagata::{
     definition::module_error,
     module::{CompiledPrompt, Element, Role, TextElement, driver::RequestOptions},
 };
-use reqwest::Url;
+use hyper::Uri;
 use serde_json::{Map, Value};
+use url::Url;
 
 use crate::{
     ChosenModel,
@@ -45,6 +46,14 @@ impl ProviderRequest {
     #[must_use]
     pub fn url(&self, stream: bool) -> Url {
         self.choice.endpoint.url(self.choice.model(), stream)
+    }
+
+    /// The address that it goes to, as HTTP has it.
+    ///
+    /// # Errors
+    /// Code `model`, reason `request`, if HTTP has no such address.
+    pub(crate) fn uri(&self, stream: bool) -> Result<Uri> {
+        self.choice.endpoint.uri(self.choice.model(), stream)
     }
 
     /// The exact body.

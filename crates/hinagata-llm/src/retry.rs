@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::HeaderValue;
+use hyper::header::HeaderValue;
 
 /// The policy for retries.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use std::{borrow::Cow, fmt, sync::Arc};
 
 use hinagata::{Reason, Result};
+use hyper::header::HeaderValue;
 use memchr::memmem;
-use reqwest::header::HeaderValue;
 
 use crate::failure::model_error;
 

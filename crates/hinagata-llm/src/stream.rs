@@ -13,7 +13,6 @@ use futures_util::{
     stream::{once, try_unfold},
 };
 use hinagata::{Error, Result};
-use reqwest::{Response, header::CONTENT_TYPE};
 use serde_json::Value;
 use tokio::time::timeout;
 
@@ -25,6 +24,7 @@ use crate::{
     gate::Pass,
     lines::{Events, Lines},
     providers::{Framing, Translation},
+    response::ProviderResponse,
 };
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
@@ -48,7 +48,7 @@ impl AnswerStream {
     /// Code `model`: reason `answer` if the response is not an answer, reason `stream` if it ends early.
     pub(crate) async fn start(
         choice: ChosenModel,
-        response: Response,
+        response: ProviderResponse,
         time: Duration,
         longest: usize,
     ) -> Result<Self> {
@@ -153,7 +153,7 @@ impl Stream for PieceStream {
 /// The bytes of a response.
 struct Source {
     choice: ChosenModel,
-    response: Response,
+    response: ProviderResponse,
     time: Duration,
     /// The first bytes, until they are read.
     start: Option<Bytes>,
@@ -164,16 +164,15 @@ impl Source {
         if let Some(start) = self.start.take() {
             return Ok(Some(start));
         }
-        match timeout(self.time, self.response.chunk()).await {
-            Ok(chunk) => chunk.map_err(|error| broken_stream_error(&self.choice, error)),
+        match timeout(self.time, self.response.next_chunk()).await {
+            Ok(chunk) => chunk.map_err(|error| broken_stream_error(&self.choice, &error)),
             Err(_) => Err(timeout_error(&self.choice, self.time)),
         }
     }
 
     /// Whether the response is a complete answer; some servers ignore `stream`.
     fn is_whole(&self) -> bool {
-        let kind = self.response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-        kind.is_some_and(|kind| kind.starts_with("application/json"))
+        self.response.content_type().is_some_and(|kind| kind.starts_with("application/json"))
     }
 
     /// Reads the first bytes, until they show that the response is a stream.

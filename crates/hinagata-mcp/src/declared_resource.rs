@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use hinagata::{Error, Rendered, Result, media};
+use hinagata::{Error, LocalPlaces, Rendered, Result, media};
 use hinagata_agent::{Profile, Project};
+use hinagata_context::SecretPolicy;
 use hinagata_document::{Fields, Hint, Node, Reason};
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
@@ -96,6 +97,14 @@ impl DeclaredResource {
         })
     }
 
+    /// The same resource; packed files follow the rules of `secrets`, too.
+    pub(crate) fn with_secrets(mut self, secrets: &SecretPolicy) -> Self {
+        if let ResourceSource::Context(project) = &mut self.content {
+            project.context.secrets = project.context.secrets.join(secrets);
+        }
+        self
+    }
+
     pub(crate) fn with_declared_type(&self, contents: ResourceContents) -> ResourceContents {
         match &self.mime_type {
             Some(kind) => contents.with_mime_type(kind),
@@ -128,9 +137,15 @@ impl DeclaredResource {
     }
 
     /// The text of a rendered prompt as contents.
-    pub(crate) fn prompt_contents(&self, mut rendered: Rendered, uri: &str) -> ResourceContents {
+    pub(crate) fn prompt_contents(
+        &self,
+        mut rendered: Rendered,
+        uri: &str,
+        places: &LocalPlaces,
+    ) -> ResourceContents {
         let warnings = std::mem::take(&mut rendered.warnings);
-        with_warnings(self.with_declared_type(ResourceContents::text(rendered.into_text(), uri)), &warnings)
+        let contents = self.with_declared_type(ResourceContents::text(rendered.into_text(), uri));
+        with_warnings(contents, &warnings, places)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors of the protocol. They reveal nothing about the machine and no secrets.
 
-use hinagata::{Code, Error};
+use hinagata::{Code, Error, LocalPlaces};
 use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Map, Value, json};
 
@@ -33,9 +33,9 @@ pub(crate) fn prompt_not_found(name: &str, near: Vec<String>) -> ErrorData {
     invalid_params_with(format!("prompt `{}` not found", truncate_for_display(name)), data)
 }
 
-/// Converts an engine error. A caller's mistake is reported as it is. Of an internal failure, the caller learns only
-/// what it can use, and the log has the rest.
-pub(crate) fn from_engine_error(error: &Error) -> ErrorData {
+/// Converts an engine error. A caller's mistake is reported as it is, without the paths of `places`. Of an internal failure,
+/// the caller learns only what it can use, and the log has the rest.
+pub(crate) fn from_engine_error(error: &Error, places: &LocalPlaces) -> ErrorData {
     let code = error.code();
     let message = match code {
         Code::Id | Code::NotFound | Code::Conflict | Code::Validation => error.message().to_owned(),
@@ -55,14 +55,16 @@ pub(crate) fn from_engine_error(error: &Error) -> ErrorData {
     data.insert("code".to_owned(), code.as_str().into());
     for key in ["prompt_id", "missing", "type_errors", "schema_errors", "reserved", "limit", "actual"] {
         if let Some(value) = error.details().get(key) {
-            data.insert(key.to_owned(), value.clone());
+            let mut value = value.clone();
+            places.hide_in_value(&mut value);
+            data.insert(key.to_owned(), value);
         }
     }
     // Only the caller's own mistakes have a next step for the caller.
     if let Some(hint) = error.hint().filter(|_| code.spec().rpc == ErrorCode::INVALID_PARAMS.0) {
-        data.insert("hint".to_owned(), redact_paths(&hint_text(hint)).into());
+        data.insert("hint".to_owned(), hide_paths(&hint_text(hint), places).into());
     }
-    ErrorData::new(ErrorCode(code.spec().rpc), redact_paths(&message), Some(Value::Object(data)))
+    ErrorData::new(ErrorCode(code.spec().rpc), hide_paths(&message, places), Some(Value::Object(data)))
 }
 
 /// The public message for errors whose own message is meant for the operator.
@@ -80,8 +82,13 @@ fn public_message(code: Code) -> &'static str {
     }
 }
 
-/// Replaces words that look like absolute paths.
-pub(crate) fn redact_paths(message: &str) -> String {
+/// Makes the paths beneath `places` relative, and replaces words that look like other absolute paths.
+pub(crate) fn hide_paths(message: &str, places: &LocalPlaces) -> String {
+    let relative = places.hide_in_text(message);
+    redact_words(relative.as_deref().unwrap_or(message))
+}
+
+fn redact_words(message: &str) -> String {
     let is_path = |word: &str| {
         let word = word.trim_start_matches(['`', '"', '\'', '(']);
         word.len() > 1 && word.starts_with('/') || word.get(1..3) == Some(":\\")
@@ -94,22 +101,35 @@ pub(crate) fn redact_paths(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
 
     #[test]
     fn internal_errors_reveal_no_paths() {
         let error = Error::new(Code::Store, "the directory /home/me/secret cannot be read");
-        let converted = from_engine_error(&error);
+        let converted = from_engine_error(&error, &LocalPlaces::default());
         assert_eq!(converted.code, ErrorCode::INTERNAL_ERROR);
         assert!(!converted.message.contains("/home"), "{}", converted.message);
         let error = Error::new(Code::RenderRuntime, "cannot open `/etc/passwd` of x/y");
-        assert_eq!(from_engine_error(&error).message, "cannot open … of x/y");
+        assert_eq!(from_engine_error(&error, &LocalPlaces::default()).message, "cannot open … of x/y");
+    }
+
+    #[test]
+    fn paths_of_the_workspace_become_relative_whatever_they_contain() {
+        let places = LocalPlaces::new(Path::new("/home/ann/my work"), None);
+        let error = Error::new(Code::Validation, "cannot read file:/home/ann/my work/a b.md")
+            .with("type_errors", json!([{"file": "/home/ann/my work/c"}, "/0/pointer"]));
+        let converted = from_engine_error(&error, &places);
+        assert_eq!(converted.message, "cannot read file:a b.md");
+        let data = converted.data.expect("has data");
+        assert_eq!(data["type_errors"], json!([{"file": "c"}, "/0/pointer"]));
     }
 
     #[test]
     fn a_callers_mistake_is_reported() {
         let error = Error::new(Code::Validation, "`n` must be an integer").with("type_errors", json!([1]));
-        let converted = from_engine_error(&error);
+        let converted = from_engine_error(&error, &LocalPlaces::default());
         assert_eq!(
             (converted.code, &*converted.message),
             (ErrorCode::INVALID_PARAMS, "`n` must be an integer")

@@ -1,13 +1,13 @@
 //! Converts a render to protocol messages: one content block each, and only the roles user and assistant.
 
-use hinagata::{Content, Message, Rendered, RenderedBody, Warning, media};
+use hinagata::{Content, LocalPlaces, Message, Rendered, RenderedBody, Warning, media};
 use rmcp::{
     ErrorData,
     model::{ContentBlock, GetPromptResult, MetaObject, PromptMessage, Resource, ResourceContents, Role},
 };
 use serde_json::{Map, Value, json};
 
-use crate::{failure::redact_paths, hints::hint_text, prompt::PublicPrompt};
+use crate::{failure::hide_paths, hints::hint_text, prompt::PublicPrompt};
 
 /// Maximum bytes of all contents of a result.
 const MAX_RESULT_BYTES: usize = 32 << 20;
@@ -18,13 +18,13 @@ pub(crate) type ResourceLookup<'l> = &'l (dyn Fn(&str) -> Option<ResourceContent
 /// The key of the warnings in `_meta`.
 pub(crate) const WARNINGS_KEY: &str = "hinagata/warnings";
 
-/// Warnings as `_meta` of a result, or `None` without warnings.
-pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> {
+/// Warnings as `_meta` of a result, without the paths of `places`; `None` without warnings.
+pub(crate) fn warnings_meta(warnings: &[Warning], places: &LocalPlaces) -> Option<Map<String, Value>> {
     let to_public_json = |warning: &Warning| {
         let mut json = warning.to_json_with(hint_text);
         for key in ["message", "file", "hint"] {
             if let Some(Value::String(text)) = json.get_mut(key) {
-                *text = redact_paths(text);
+                *text = hide_paths(text, places);
             }
         }
         json
@@ -34,8 +34,12 @@ pub(crate) fn warnings_meta(warnings: &[Warning]) -> Option<Map<String, Value>> 
 }
 
 /// Adds the warnings to the `_meta` of the contents.
-pub(crate) fn with_warnings(contents: ResourceContents, warnings: &[Warning]) -> ResourceContents {
-    match warnings_meta(warnings) {
+pub(crate) fn with_warnings(
+    contents: ResourceContents,
+    warnings: &[Warning],
+    places: &LocalPlaces,
+) -> ResourceContents {
+    match warnings_meta(warnings, places) {
         Some(meta) => contents.with_meta(MetaObject(meta)),
         None => contents,
     }
@@ -46,8 +50,9 @@ pub(crate) fn prompt_result(
     prompt: &PublicPrompt,
     rendered: Rendered,
     lookup: ResourceLookup<'_>,
+    places: &LocalPlaces,
 ) -> Result<GetPromptResult, ErrorData> {
-    let mut meta = warnings_meta(&rendered.warnings).unwrap_or_default();
+    let mut meta = warnings_meta(&rendered.warnings, places).unwrap_or_default();
     meta.insert("hinagata/id".to_owned(), prompt.id.as_str().into());
     meta.insert("hinagata/version".to_owned(), rendered.version().into());
     let messages = match rendered.body {

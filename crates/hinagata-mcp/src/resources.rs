@@ -5,9 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use hinagata::{Code, Error, Hint, Result, Settings, media, source::Directory};
-use hinagata_agent::{Profile, context_error, left_out_reason};
-use hinagata_context::{Guard, Packer};
+use hinagata::{Code, Error, Hint, LocalPlaces, Result, Settings, media, source::Directory};
+use hinagata_agent::{Profile, context_error, left_out_reason, redaction_warnings};
+use hinagata_context::{Guard, Packer, SecretAction, SecretPolicy};
 use rmcp::model::{Resource, ResourceContents};
 use serde_json::{Map, Value};
 
@@ -37,13 +37,17 @@ impl Resources {
     /// Code `definition`, reason `settings`, for an invalid declaration.
     pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
         let profile = if trusted { Profile::Own } else { Profile::Untrusted };
+        let secrets = settings.secret_policy(trusted);
         let written = settings.get("resources").map(|found| &found.value);
         let declared: Vec<DeclaredResource> = match written {
             None | Some(Value::Null) => Vec::new(),
             Some(Value::Array(all)) => all
                 .iter()
                 .enumerate()
-                .map(|(index, one)| DeclaredResource::from_value(index + 1, one, root, profile))
+                .map(|(index, one)| {
+                    let declared = DeclaredResource::from_value(index + 1, one, root, profile)?;
+                    Ok(declared.with_secrets(&secrets))
+                })
                 .collect::<Result<_>>()?,
             Some(_) => return Err(resource_error(1, "expected a list, written as `[[resources]]`")),
         };
@@ -52,7 +56,8 @@ impl Resources {
                 return Err(resource_error(index + 1, &format!("duplicate `uri` `{}`", resource.uri)));
             }
         }
-        Ok(Self { root: root.to_owned(), guard: Guard::new(profile.rules(), root), trusted, declared })
+        let guard = Guard::new(profile.rules(), root).with_secrets(redacting(secrets));
+        Ok(Self { root: root.to_owned(), guard, trusted, declared })
     }
 
     /// The files to watch, each with the URI of its resource.
@@ -89,6 +94,7 @@ impl Resources {
         resource: &DeclaredResource,
         uri: &str,
         values: &BTreeMap<String, String>,
+        places: &LocalPlaces,
     ) -> Result<Option<ResourceContents>> {
         let contents = match &resource.content {
             ResourceSource::Text(text) => ResourceContents::text(fill_placeholders(text, values), uri),
@@ -97,17 +103,14 @@ impl Resources {
                 let name = fill_placeholders(file, values);
                 let Some(root) = Directory::open(&self.root)? else { return Ok(None) };
                 match root.read_bytes(&name, MAX_FILE_BYTES)? {
-                    Some(bytes) => {
-                        self.check_secrets(resource, &name, &bytes)?;
-                        contents_from_bytes(&name, bytes, uri)
-                    }
+                    Some(bytes) => self.redact_file(resource, &name, bytes, uri, places)?,
                     None => return Ok(None),
                 }
             }
             ResourceSource::Context(project) => {
                 let packed = Packer::new(&project.context).pack().map_err(context_error)?;
                 let warnings = project.warnings(&packed.report);
-                with_warnings(ResourceContents::text(packed.text, uri), &warnings)
+                with_warnings(ResourceContents::text(packed.text, uri), &warnings, places)
             }
             ResourceSource::Prompt(_) => return Ok(None),
         };
@@ -116,17 +119,35 @@ impl Resources {
 }
 
 impl Resources {
-    /// Rejects files with secrets: files that a client chooses, and every file in an untrusted workspace.
-    fn check_secrets(&self, resource: &DeclaredResource, name: &str, bytes: &[u8]) -> Result<()> {
+    /// The content of a file. Secrets are redacted in files that a client chooses, and in every file of an untrusted
+    /// workspace.
+    fn redact_file(
+        &self,
+        resource: &DeclaredResource,
+        name: &str,
+        bytes: Vec<u8>,
+        uri: &str,
+        places: &LocalPlaces,
+    ) -> Result<ResourceContents> {
         if self.trusted && !resource.template.has_placeholders() {
-            return Ok(());
+            return Ok(contents_from_bytes(name, bytes, uri));
         }
-        let Some((reason, detail)) = self.guard.refuses_file(&self.root.join(name), bytes) else {
-            return Ok(());
-        };
-        Err(Error::new(Code::Approval, format!("`{name}` is withheld: {detail}"))
-            .with_reason(left_out_reason(reason))
-            .with_hint(Hint::TrustWorkspace))
+        let guard = self.guard.for_output();
+        let bytes = guard.redact_file(&self.root.join(name), bytes).map_err(|(reason, detail)| {
+            Error::new(Code::Approval, format!("`{name}` is withheld: {detail}"))
+                .with_reason(left_out_reason(reason))
+                .with_hint(Hint::TrustWorkspace)
+        })?;
+        let warnings = redaction_warnings(&guard.redactor().take_redacted());
+        Ok(with_warnings(contents_from_bytes(name, bytes, uri), &warnings, places))
+    }
+}
+
+/// The policy without permission to include secrets, which is for packing: a client may choose the file.
+fn redacting(policy: SecretPolicy) -> SecretPolicy {
+    match policy.action() {
+        SecretAction::Include => policy.with_action(SecretAction::Redact),
+        _ => policy,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use hinagata::LocalPlaces;
 use http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -100,6 +101,11 @@ impl Session {
         self.shared.options.project.as_ref().filter(|_| viewer.can_pack && viewer.can_see_all())
     }
 
+    /// The paths of this machine, which are hidden from clients.
+    pub(crate) fn places(&self) -> &LocalPlaces {
+        &self.shared.places
+    }
+
     /// Renders a prompt. Asks for missing arguments if the client supports that.
     pub(crate) async fn get_prompt_now(
         &self,
@@ -135,8 +141,8 @@ impl Session {
             }
         }
         let rendered = self.shared.render_prompt(&state, &request.name, &prompt, variables).await?;
-        messages::prompt_result(&prompt, rendered, &|uri| self.shared.local_resource(viewer, uri))
-            .map(Into::into)
+        let lookup = |uri: &str| self.shared.local_resource(viewer, uri);
+        messages::prompt_result(&prompt, rendered, &lookup, &self.shared.places).map(Into::into)
     }
 
     fn start_notifying(&self, context: &NotificationContext<RoleServer>) {

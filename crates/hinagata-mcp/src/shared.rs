@@ -7,7 +7,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use hinagata::{Code, Engine, Error, RenderJob, Rendered, Result, watch::Watcher};
+use hinagata::{Code, Engine, Error, LocalPlaces, RenderJob, Rendered, Result, watch::Watcher};
 use rmcp::{
     ErrorData,
     model::{Implementation, ResourceContents, ServerCapabilities, ServerConfig},
@@ -26,6 +26,7 @@ use crate::{
     backend::{RenderBackend, RenderReport, Viewer},
     declared_resource::ResourceSource,
     failure::{from_engine_error, truncate_for_display},
+    messages::with_warnings,
     names::split_version,
     notices::{ChangeNotice, NOTICE_CAPACITY},
     pack_tool::PackedProject,
@@ -62,6 +63,8 @@ pub(crate) struct Shared {
     pub(crate) backend: Arc<dyn RenderBackend>,
     pub(crate) options: McpOptions,
     pub(crate) config: ServerConfig,
+    /// Directories that callers do not see.
+    pub(crate) places: LocalPlaces,
     state: ArcSwap<PublicState>,
     notices: broadcast::Sender<Arc<ChangeNotice>>,
     touched: Mutex<ChangedPaths>,
@@ -90,6 +93,7 @@ impl Mcp {
         let wake = Arc::new(Notify::new());
         let inner = Arc::new(Shared {
             config: server_config(options.tools),
+            places: engine.local_places(),
             state: ArcSwap::from_pointee(PublicState::new(&engine)),
             notices,
             touched: Mutex::default(),
@@ -284,7 +288,7 @@ impl Shared {
             state.mark_fallback_used();
             return Ok(rendered);
         }
-        Err(from_engine_error(&failed))
+        Err(from_engine_error(&failed, &self.places))
     }
 
     async fn render_with_engine(
@@ -376,7 +380,7 @@ impl Shared {
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
                 let variables = crate::arguments::variables_from_arguments(&prompt, Some(&variables))?;
                 let rendered = self.render_prompt(&state, name, &prompt, variables).await?;
-                return Ok(vec![declared.prompt_contents(rendered, uri)]);
+                return Ok(vec![declared.prompt_contents(rendered, uri, &self.places)]);
             }
             if !viewer.can_see_all() {
                 return Err(missing());
@@ -385,7 +389,7 @@ impl Shared {
             let read = tokio::task::spawn_blocking(move || {
                 let resources = &inner.options.resources;
                 let (declared, values) = resources.find_resource(&uri_read)?;
-                Some(resources.read_content(declared, &uri_read, &values))
+                Some(resources.read_content(declared, &uri_read, &values, &inner.places))
             });
             return match read.await {
                 Ok(Some(Ok(Some(contents)))) => Ok(vec![contents]),
@@ -416,14 +420,18 @@ impl Shared {
             .next()?;
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
         let filled = engine.filled_part(&prompt.id, "resource", fields);
-        filled.and_then(|filled| embedded_content(&filled)).ok()
+        filled
+            .and_then(|(filled, warnings)| {
+                Ok(with_warnings(embedded_content(&filled)?, &warnings, &self.places))
+            })
+            .ok()
     }
 
     /// The content of a declared resource that a render names by its URI alone.
     pub(crate) fn local_resource(&self, viewer: &Viewer, uri: &str) -> Option<ResourceContents> {
         let resources = &self.options.resources;
         let (declared, values) = resources.find_resource(uri).filter(|_| viewer.can_see_all())?;
-        resources.read_content(declared, uri, &values).ok().flatten()
+        resources.read_content(declared, uri, &values, &self.places).ok().flatten()
     }
 }
 

@@ -296,7 +296,8 @@ impl PublicState {
             return Ok(None);
         }
         let prompt = Arc::new(
-            PublicPrompt::from_engine(&self.engine, &id).map_err(|error| from_engine_error(&error))?,
+            PublicPrompt::from_engine(&self.engine, &id)
+                .map_err(|error| from_engine_error(&error, &self.engine.local_places()))?,
         );
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MAX_KNOWN {
@@ -312,7 +313,9 @@ impl PublicState {
             matches!(error.code(), Code::NotFound | Code::Id) && !error.details().contains_key("unread")
         };
         match self.engine.catalog().resolve_id(name) {
-            Err(error) if viewer.can_see_all() && !is_plain(&error) => from_engine_error(&error),
+            Err(error) if viewer.can_see_all() && !is_plain(&error) => {
+                from_engine_error(&error, &self.engine.local_places())
+            }
             _ => prompt_not_found(name, self.near_names(name, viewer)),
         }
     }

@@ -142,7 +142,7 @@ pub(crate) async fn call_tool(
 ) -> Result<CallToolResponse, ErrorData> {
     let arguments = request.arguments.unwrap_or_default();
     if let Some(project) = session.packed_project(viewer).filter(|_| request.name == PACK_TOOL) {
-        return call_pack_tool(project, arguments).await;
+        return call_pack_tool(project, arguments, session.places()).await;
     }
     let (name, prompt_arguments) = match &*request.name {
         LIST_TOOL => return list_prompts(session, viewer, &arguments).await,

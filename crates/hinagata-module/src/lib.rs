@@ -40,7 +40,6 @@ mod module;
 mod section;
 pub mod select;
 mod text;
-pub mod tokens;
 mod yielded;
 
 pub use compiled::{CompiledPrompt, Warning};

@@ -1,6 +1,5 @@
 //! The data of processes, as their contexts hold it.
 
-use hinagata::module::tokens::TokenCount;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -21,7 +20,7 @@ pub struct Chunk {
     /// The number of chunks of that text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
-    /// Its tokens; counted if missing.
+    /// The tokens that it takes of a limit, with the error of an estimate; counted if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<u64>,
     /// Other members, for modules.
@@ -37,7 +36,7 @@ impl Chunk {
     }
 
     pub(crate) fn count_tokens(&self, model: &dyn Ask) -> u64 {
-        self.usage.unwrap_or_else(|| model.count_tokens(&self.content).tokens as u64)
+        self.usage.unwrap_or_else(|| model.count_tokens(&self.content).upper_bound() as u64)
     }
 }
 
@@ -61,19 +60,22 @@ pub struct State {
     /// Whether the number of tokens is an estimate.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub estimated: bool,
+    /// How far the estimate may be off, in percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error_percent: Option<u8>,
 }
 
 impl State {
     /// The state after an answer.
     pub(crate) fn from_answer(answer: Answer, model: &dyn Ask) -> Self {
-        let (usage, estimated) = match answer.tokens {
-            Some(tokens) => (tokens, false),
+        let (usage, error_percent) = match answer.tokens {
+            Some(tokens) => (tokens, None),
             None => {
-                let TokenCount { tokens, estimated } = model.count_tokens(&answer.content);
-                (tokens as u64, estimated)
+                let count = model.count_tokens(&answer.content);
+                (count.tokens as u64, count.error_percent)
             }
         };
-        Self { content: answer.content, usage, estimated }
+        Self { content: answer.content, usage, estimated: error_percent.is_some(), error_percent }
     }
 }
 
@@ -92,7 +94,7 @@ pub struct DialogueMessage {
     /// A string, or a list of parts.
     #[serde(default)]
     pub content: Value,
-    /// Its tokens; counted if missing.
+    /// The tokens that it takes of a limit, with the error of an estimate; counted if missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<u64>,
     /// Other members: a name, tool calls.
@@ -109,7 +111,7 @@ impl DialogueMessage {
 
     /// The tokens of its content and its tool calls.
     pub(crate) fn count_tokens(&self, model: &dyn Ask) -> u64 {
-        let count = |text: &str| model.count_tokens(text).tokens as u64;
+        let count = |text: &str| model.count_tokens(text).upper_bound() as u64;
         self.usage.unwrap_or_else(|| {
             let said = match &self.content {
                 Value::String(text) => count(text),

@@ -5,12 +5,9 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use hinagata::{
     Result,
-    module::{
-        CompiledPrompt,
-        driver::RequestOptions,
-        tokens::{TokenCount, count_tokens},
-    },
+    module::{CompiledPrompt, driver::RequestOptions},
     ports::PortFuture,
+    tokens::{TokenCount, TokenCounter},
 };
 use hinagata_llm::{ChosenModel, Llm, PieceStream};
 use serde_json::{Map, Value};
@@ -24,13 +21,21 @@ pub struct LlmModel {
     choice: ChosenModel,
     base: RequestOptions,
     options: Map<String, Value>,
+    counter: TokenCounter,
 }
 
 impl LlmModel {
     /// The chosen model, with options as OpenAI names them.
     #[must_use]
     pub fn new(llm: Llm, choice: ChosenModel, options: Map<String, Value>) -> Self {
-        Self { llm, choice, base: RequestOptions::default(), options }
+        let counter = TokenCounter::for_model(choice.model());
+        Self { llm, choice, base: RequestOptions::default(), options, counter }
+    }
+
+    /// The same model whose tokens `counter` counts, such as one with the tokenizer of the settings.
+    #[must_use]
+    pub fn with_counter(self, counter: TokenCounter) -> Self {
+        Self { counter, ..self }
     }
 }
 
@@ -52,7 +57,7 @@ impl Ask for LlmModel {
     }
 
     fn count_tokens(&self, text: &str) -> TokenCount {
-        count_tokens(text, self.choice.model())
+        self.counter.count_tokens(text)
     }
 }
 

@@ -3,8 +3,9 @@
 use hinagata::{
     Code, Error, Reason, Result,
     definition::{AdHocModules, module_error},
-    module::{CompiledPrompt, PromptModule, merge_modules, tokens::TokenCount},
+    module::{CompiledPrompt, PromptModule, merge_modules},
     ports::PortFuture,
+    tokens::{TokenCount, TokenCounter},
 };
 use serde_json::Value;
 
@@ -19,9 +20,9 @@ pub trait Ask: Send + Sync {
         pieces: &'a (dyn Fn(&str) + Send + Sync),
     ) -> PortFuture<'a, Result<Answer>>;
 
-    /// The number of tokens of a text for this model.
+    /// The number of tokens of a text for this model; by default an estimate.
     fn count_tokens(&self, text: &str) -> TokenCount {
-        hinagata_module::tokens::estimate_tokens(text)
+        TokenCounter::without_model().count_tokens(text)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use hinagata::{Error, module::tokens::TokenCount};
+use hinagata::{Error, tokens::TokenCount};
 use serde::{Deserialize, Serialize};
 
 use crate::{Ask, Concat, Dialogue, Running, State, Stream, Summarize};
@@ -42,6 +42,9 @@ pub struct Outcome {
     pub tokens: u64,
     /// Whether the number of tokens is an estimate.
     pub estimated: bool,
+    /// How far the estimate may be off, in percent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error_percent: Option<u8>,
     /// The note or the analysis that prepared it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preparation: Option<String>,
@@ -56,13 +59,14 @@ fn is_none(count: &usize) -> bool {
 
 impl Outcome {
     pub(crate) fn from_state(state: &State) -> Self {
-        let State { content, usage, estimated } = state.clone();
-        Self { output: content, tokens: usage, estimated, ..Self::default() }
+        let State { content, usage, estimated, error_percent } = state.clone();
+        Self { output: content, tokens: usage, estimated, error_percent, ..Self::default() }
     }
 
     pub(crate) fn from_output(output: String, model: &dyn Ask) -> Self {
-        let TokenCount { tokens, estimated } = model.count_tokens(&output);
-        Self { output, tokens: tokens as u64, estimated, ..Self::default() }
+        let TokenCount { tokens, error_percent } = model.count_tokens(&output);
+        let estimated = error_percent.is_some();
+        Self { output, tokens: tokens as u64, estimated, error_percent, ..Self::default() }
     }
 }
 

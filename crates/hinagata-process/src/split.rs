@@ -2,13 +2,14 @@
 
 use crate::{Ask, Chunk};
 
-/// Splits a text into chunks of at most `limit` tokens: between paragraphs, else between lines, else anywhere.
+/// Splits a text into chunks of at most `limit` tokens: between paragraphs, else between lines, else anywhere. The error of
+/// an estimate counts too.
 ///
 /// Joined, the chunks are the text, byte by byte; a blank text has no chunks.
 #[must_use]
 pub fn split_text(part_of: &str, text: &str, limit: u64, model: &dyn Ask) -> Vec<Chunk> {
     let limit = limit.max(1);
-    let count = |text: &str| model.count_tokens(text).tokens as u64;
+    let count = |text: &str| model.count_tokens(text).upper_bound() as u64;
     let mut pieces: Vec<(&str, u64)> = Vec::new();
     if !text.trim().is_empty() {
         let mut fitting = Fitting { limit, count: &count, pieces: &mut pieces };
@@ -129,11 +130,7 @@ impl<'t> Fitting<'_, 't> {
 mod tests {
     use super::*;
     use crate::Answer;
-    use hinagata::{
-        Result,
-        module::{CompiledPrompt, tokens::TokenCount},
-        ports::PortFuture,
-    };
+    use hinagata::{Result, module::CompiledPrompt, ports::PortFuture, tokens::TokenCount};
 
     /// Counts characters.
     struct Characters;
@@ -148,7 +145,7 @@ mod tests {
         }
 
         fn count_tokens(&self, text: &str) -> TokenCount {
-            TokenCount { tokens: text.chars().count(), estimated: false }
+            TokenCount::exact(text.chars().count())
         }
     }
 

@@ -5,7 +5,7 @@
 //! that do not fit are counted in the metrics and in the log itself.
 
 use std::{
-    io,
+    fmt, io,
     net::{IpAddr, SocketAddr},
     path::Path,
     sync::{
@@ -14,11 +14,12 @@ use std::{
         mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel},
     },
     thread::JoinHandle,
-    time::{Duration, SystemTime},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use hinagata::{Code, Error, Result, format_utc};
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 
 use crate::{audit_file::AuditFile, route::PathParams};
 
@@ -30,6 +31,9 @@ const QUEUE_CAPACITY: usize = 65_536;
 /// How long the thread collects lines before it writes them. Waking it for each line would cost a request more than
 /// everything else about the line.
 const BATCH_TIME: Duration = Duration::from_millis(50);
+
+/// Lines that are written at once.
+const MOST_IN_BATCH: usize = 1_000;
 
 /// How long the thread waits before it tries again to write lines that the disk refused.
 const RETRY_TIME: Duration = Duration::from_secs(1);
@@ -51,26 +55,26 @@ pub(crate) struct AuditEntry {
     pub(crate) micros: u64,
 }
 
-impl AuditEntry {
-    fn to_json(&self) -> Value {
-        let names: Map<String, Value> =
-            self.names.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
-        let mut line = json!({
-            "time": format_utc(self.at),
-            "who": &*self.who,
-            "from": self.from.to_string(),
-            "did": format!("{} {}", self.method, self.route),
-            "names": names,
-            "status": self.status,
-            "microseconds": self.micros,
-        });
-        for (name, value) in [("request", &self.request), ("model", &self.model)] {
-            if let Some(value) = value {
-                line[name] = Value::from(&**value);
-            }
-        }
-        line
-    }
+/// An [`AuditEntry`] as it is written, without a tree of values in between: a busy daemon writes many of them.
+#[derive(Serialize)]
+struct AuditLine<'e> {
+    time: &'e str,
+    who: &'e str,
+    from: IpAddr,
+    did: fmt::Arguments<'e>,
+    #[serde(serialize_with = "serialize_names")]
+    names: &'e PathParams,
+    status: u16,
+    microseconds: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    request: Option<&'e str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'e str>,
+    daemon: &'e str,
+}
+
+fn serialize_names<S: Serializer>(names: &PathParams, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_map(names.iter().map(|(name, value)| (name, value)))
 }
 
 /// The audit log. Dropping it writes the remaining lines.
@@ -116,7 +120,8 @@ impl Audit {
         let (lines, queue) = sync_channel(QUEUE_CAPACITY);
         let (alive, ended) = channel();
         let lost = Arc::<LostLines>::default();
-        let work = Writer { file, queue, ended, lost: Arc::clone(&lost), daemon: daemon.to_string() };
+        let (daemon, last_time) = (daemon.to_string(), (0, format_utc(UNIX_EPOCH)));
+        let work = Writer { file, queue, ended, lost: Arc::clone(&lost), daemon, last_time };
         let thread = std::thread::Builder::new().name("hinagata-audit".to_owned());
         let writer = thread.spawn(move || work.write_entries()).map_err(audit_error)?;
         Ok(Self { lines: Some(lines), alive: Some(alive), writer: Some(writer), lost })
@@ -152,6 +157,8 @@ struct Writer {
     ended: Receiver<()>,
     lost: Arc<LostLines>,
     daemon: String,
+    /// The second of the last line, and how it is written: most lines have the time of the one before.
+    last_time: (u64, String),
 }
 
 impl Writer {
@@ -162,14 +169,19 @@ impl Writer {
             let mut next = Some(first);
             while let Some(first) = next.take() {
                 let lost = self.lost.unreported.swap(0, Ordering::Relaxed);
-                let batch: Vec<AuditEntry> =
-                    std::iter::once(first).chain(self.queue.try_iter().take(999)).collect();
-                let mut text = batch.iter().map(|entry| self.line(entry.to_json())).collect::<String>();
+                let mut lines = Vec::new();
+                self.push_line(&mut lines, &first);
+                for _ in 1..MOST_IN_BATCH {
+                    let Ok(entry) = self.queue.try_recv() else { break };
+                    self.push_line(&mut lines, &entry);
+                }
                 if lost > 0 {
                     let time = format_utc(SystemTime::now());
-                    text.push_str(&self.line(json!({"time": time, "did": "lost lines", "lost": lost})));
+                    let line =
+                        json!({"time": time, "did": "lost lines", "lost": lost, "daemon": self.daemon});
+                    lines.extend(format!("{line}\n").into_bytes());
                 }
-                if !self.write_text(text) {
+                if !self.write_lines(lines) {
                     // Nobody will read the queue again.
                     self.lost.add(u64::try_from(self.queue.try_iter().count()).unwrap_or(u64::MAX));
                     return;
@@ -179,14 +191,31 @@ impl Writer {
         }
     }
 
-    fn line(&self, mut line: Value) -> String {
-        line["daemon"] = Value::from(self.daemon.as_str());
-        format!("{line}\n")
+    /// Appends the line of `entry`.
+    fn push_line(&mut self, lines: &mut Vec<u8>, entry: &AuditEntry) {
+        let second = entry.at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        if self.last_time.0 != second {
+            self.last_time = (second, format_utc(entry.at));
+        }
+        let line = AuditLine {
+            time: &self.last_time.1,
+            who: &entry.who,
+            from: entry.from,
+            did: format_args!("{} {}", entry.method, entry.route),
+            names: &entry.names,
+            status: entry.status,
+            microseconds: entry.micros,
+            request: entry.request.as_deref(),
+            model: entry.model.as_deref(),
+            daemon: &self.daemon,
+        };
+        serde_json::to_writer(&mut *lines, &line).expect("strings and numbers can be written to memory");
+        lines.push(b'\n');
     }
 
     /// Writes complete lines, and tries again until the disk takes them. Returns false if the log was dropped before.
-    fn write_text(&mut self, text: String) -> bool {
-        let Err(error) = self.file.append(text.into_bytes()) else { return true };
+    fn write_lines(&mut self, lines: Vec<u8>) -> bool {
+        let Err(error) = self.file.append(lines) else { return true };
         tracing::error!(%error, "cannot write the audit log; trying again");
         loop {
             let has_ended = self.ended.recv_timeout(RETRY_TIME) == Err(RecvTimeoutError::Disconnected);
@@ -232,7 +261,7 @@ mod tests {
         }
     }
 
-    fn read_lines(path: &Path) -> Vec<Value> {
+    fn read_lines(path: &Path) -> Vec<serde_json::Value> {
         let text = std::fs::read_to_string(path).expect("is there");
         text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect()
     }

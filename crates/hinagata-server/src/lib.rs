@@ -23,7 +23,6 @@ mod mcp;
 mod metrics;
 mod openapi;
 mod origin;
-mod places;
 mod precondition;
 mod problem;
 mod proxies;

@@ -4,7 +4,7 @@
 //! members of the error. Legacy routes have a format of their own; the gate chooses.
 
 use bytes::Bytes;
-use hinagata::{Code, Error, Place};
+use hinagata::{Code, Error, LocalPlaces, Place};
 use hyper::{
     StatusCode,
     header::{self, HeaderValue},
@@ -14,7 +14,6 @@ use serde_json::{Map, Value, json};
 use crate::{
     body::{Body, Response},
     hints::hint_text,
-    places::LocalPlaces,
 };
 
 /// Why a request failed. Boxed, so that results stay small.

@@ -2,7 +2,7 @@
 
 use std::{
     future::poll_fn,
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::Poll,
     time::{Duration, Instant},
@@ -97,7 +97,7 @@ impl App {
             return self.render_on_pool(job, slot).await;
         }
         // Dropping this future drops everything that the render waits for.
-        let (rendered, time) = follow_render(job.render(), &slot).await;
+        let (rendered, time) = follow_render(pin!(job.render()), &slot).await;
         self.render_times.record_inline(&job.prompt, time);
         rendered
     }
@@ -112,7 +112,7 @@ impl App {
         let expected_time = move || app.render_times.expected_time(&prompt);
         let app = Arc::clone(self);
         let work = async move {
-            let (rendered, time) = follow_render(job.render(), &slot).await;
+            let (rendered, time) = follow_render(pin!(job.render()), &slot).await;
             app.render_times.record_on_pool(&job.prompt, time, rendered.is_ok());
             rendered
         };
@@ -131,7 +131,7 @@ impl App {
     ) -> Result<Rendered, RenderFailure> {
         job.deadline = Some(self.deadline());
         let cancel = job.cancel.get_or_insert_default().clone();
-        let work = async move { follow_render(job.explain(), &slot).await.0 };
+        let work = async move { follow_render(pin!(job.explain()), &slot).await.0 };
         let running =
             self.render_pool.try_run(cancel.clone(), || ExpectedTime::Long, work.in_current_span())?;
         wait_for_render(running, CancelOnDrop::new(cancel)).await
@@ -154,12 +154,11 @@ async fn wait_for_render(
 }
 
 /// The result of a render, and how long it kept its thread busy. When it waits for the first time, its request leaves the
-/// room of those that work.
+/// room of those that work. The caller pins the render: a future that is passed by value is stored twice.
 async fn follow_render(
-    render: impl Future<Output = Result<Rendered>>,
+    mut render: Pin<&mut impl Future<Output = Result<Rendered>>>,
     slot: &RequestSlot,
 ) -> (Result<Rendered, RenderFailure>, Duration) {
-    let mut render = pin!(render);
     let (mut time, mut is_waiting) = (Duration::ZERO, false);
     let rendered = poll_fn(|context| {
         let timer = ThreadTimer::start();

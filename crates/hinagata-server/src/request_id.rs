@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use hinagata_value::encoding::encode_hex;
 use hyper::{HeaderMap, header::HeaderValue};
 
 /// The header of the request and of the response.
@@ -36,7 +37,8 @@ impl RequestId {
             u64::from_le_bytes(bytes)
         });
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self(format!("{:016x}{:016x}", *PROCESS, NEXT.fetch_add(1, Ordering::Relaxed)).into())
+        let id = (u128::from(*PROCESS) << 64) | u128::from(NEXT.fetch_add(1, Ordering::Relaxed));
+        Self(encode_hex(id.to_be_bytes()).into())
     }
 
     pub(crate) fn as_str(&self) -> &str {

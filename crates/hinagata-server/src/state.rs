@@ -11,7 +11,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use hinagata::{Catalog, Code, Context, Engine, Error, Reason, Result};
+use hinagata::{Catalog, Code, Context, Engine, Error, LocalPlaces, Reason, Result};
 use hinagata_host::OpenWorkspace;
 use hinagata_llm::Llm;
 use hinagata_mcp::HttpService;
@@ -26,7 +26,6 @@ use crate::{
     findings::StoreFindings,
     metrics::Metrics,
     origin::OriginPolicy,
-    places::LocalPlaces,
     rates::RateLimits,
     render_pool::RenderPool,
     render_times::RenderTimes,

@@ -5,13 +5,9 @@ use std::fmt::Write as _;
 /// The bytes as lower-case hexadecimal digits.
 #[must_use]
 pub fn encode_hex(bytes: impl IntoIterator<Item = u8>) -> String {
-    let bytes = bytes.into_iter();
-    let mut text = String::with_capacity(2 * bytes.size_hint().0);
-    for byte in bytes {
-        // Writing to a string does not fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let digit = |value: u8| b"0123456789abcdef"[usize::from(value)];
+    let digits: Vec<u8> = bytes.into_iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 0xf)]).collect();
+    String::from_utf8(digits).expect("digits are ASCII")
 }
 
 /// Decodes hexadecimal digits. `None` for any other text or an odd number of digits.

@@ -60,17 +60,20 @@ struct Found {
 }
 
 fn search_list<'n>(wanted: &str, known: impl IntoIterator<Item = &'n str>, allowed: usize) -> Found {
+    let mut known = known.into_iter().peekable();
+    // Many calls have nothing to compare with, and need no table.
+    if allowed == 0 || known.peek().is_none() {
+        return Found { names: Vec::new(), steps: 0 };
+    }
     let mut near: Vec<(usize, &str)> = Vec::new();
     let mut table = Table::new(wanted, allowed);
-    if allowed > 0 {
-        for name in known {
-            if table.steps >= LIST_STEPS {
-                break;
-            }
-            table.steps += 1;
-            if table.has_similar_length(name) && name != wanted && table.enter_name(name).is_none() {
-                near.extend(table.distance().map(|distance| (distance, name)));
-            }
+    for name in known {
+        if table.steps >= LIST_STEPS {
+            break;
+        }
+        table.steps += 1;
+        if table.has_similar_length(name) && name != wanted && table.enter_name(name).is_none() {
+            near.extend(table.distance().map(|distance| (distance, name)));
         }
     }
     near.sort_unstable();

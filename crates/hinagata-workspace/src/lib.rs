@@ -19,6 +19,7 @@
 
 mod directory;
 pub mod layout;
+mod places;
 mod root;
 pub mod secret;
 pub mod settings;
@@ -30,6 +31,7 @@ pub mod watch;
 pub mod write;
 
 pub use directory::{Directory, DirectoryEntry, LinkTarget, ReadFile, Refused, Stamp, decode_text};
+pub use places::LocalPlaces;
 pub use root::{ROOT_VARIABLE, RootFound, WorkspaceRoot};
 pub use settings::Settings;
 pub use state::StateDir;

@@ -35,6 +35,7 @@
 //! crate; the reasons are in `docs/design/crates.md`.
 
 mod engine;
+mod model_tokens;
 pub mod ports;
 mod secrets;
 
@@ -55,12 +56,14 @@ pub use hinagata_document::{
     Severity, warn_of_long_number,
 };
 pub use hinagata_module as module;
+pub use hinagata_tokens as tokens;
 #[cfg(feature = "watch")]
 pub use hinagata_workspace::watch;
 pub use hinagata_workspace::{
-    Distrust, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
+    Distrust, LocalPlaces, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
     WorkspaceRoot, format_utc,
     layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
-    settings, write,
+    secret, settings, write,
 };
+pub use model_tokens::{counter_for_model, tokenizer_error};
 pub use secrets::HIDDEN;

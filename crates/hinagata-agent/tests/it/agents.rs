@@ -219,6 +219,18 @@ fn an_untrusted_workspace_disables_no_rule_and_gets_a_warning() {
 }
 
 #[test]
+fn a_configuration_without_trust_makes_no_exception_from_the_rules_for_secrets() {
+    let place = tree(&[("a.md", "x")]);
+    let config = json!({"context": {"secretAllow": [{"rule": "github-token", "path": "**"}]}});
+    let error = Project::read(&config, place.path(), Profile::Untrusted).expect_err("needs trust");
+    assert!(error.message().contains("`context.secretAllow` needs a workspace that you trust"), "{error}");
+    assert!(Project::read(&config, place.path(), Profile::Own).is_ok());
+    let config = json!({"context": {"secretRules": [{"name": "a", "pattern": "("}], "secrets": "drop"}});
+    let error = Project::read(&config, place.path(), Profile::Untrusted).expect_err("is invalid");
+    assert_eq!(error.details()["paths"], json!(["context.secrets", "context.secretRules[0].pattern"]));
+}
+
+#[test]
 fn templates_include_nothing_outside_of_their_directories() {
     let place = tree(&[
         ("secret.txt", "hidden"),
@@ -345,6 +357,8 @@ fn types_of_the_context_are_checked_where_they_are_written() {
         ("[context]\nmax_files = 'many'\n", (2, 13)),
         ("[context]\ninclude_secrets = 3\n", (2, 19)),
         ("[context]\nformat = 'html'\n", (2, 10)),
+        ("[context]\nsecrets = 'drop'\n", (2, 11)),
+        ("[[context.secret_rules]]\nname = 'a'\npattern = 'a('\n", (3, 11)),
         ("[context]\npriorities = 3\n", (2, 14)),
         ("[agents]\nenable_subagents = 'x'\n", (2, 20)),
     ] {

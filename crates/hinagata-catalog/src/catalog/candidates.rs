@@ -59,11 +59,26 @@ impl Catalog {
         let known = |word: &str| PromptId::from_store_name(word).is_ok_and(|id| exists(&id));
         match self.vocabulary().follow_aliases("prompt", name.trim(), known) {
             Some(word) => PromptId::from_store_name(word),
-            // A name that only a prompt of the store can have, and none has.
-            None if self.hidden_by(&id).is_none() => {
-                Err(PromptId::new(name).err().unwrap_or_else(|| self.not_found(&id)))
+            None => Err(self.unknown_name(name, &id)),
+        }
+    }
+
+    /// The error for a name that leads to no prompt. Without a store, a name that only its prompts can have is invalid.
+    fn unknown_name(&self, name: &str, id: &PromptId) -> Error {
+        let invalid = PromptId::new(name).err().filter(|_| self.hidden_by(id).is_none());
+        match invalid {
+            None => self.not_found(id),
+            Some(invalid) if self.store().is_none() => invalid,
+            Some(invalid) => {
+                let error = self.not_found(id);
+                match (invalid.hint(), error.hint()) {
+                    (Some(rule), Some(step)) => {
+                        let hint = Hint::Advice(format!("outside of the store, {rule}")).then(step.clone());
+                        error.with_hint(hint)
+                    }
+                    _ => error,
+                }
             }
-            None => Err(self.not_found(&id)),
         }
     }
 

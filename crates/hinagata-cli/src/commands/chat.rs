@@ -1,7 +1,7 @@
 //! `hina chat`: fills a prompt, sends it to a model and prints the answer.
 
 use futures_util::StreamExt as _;
-use hinagata::{Code, Error, Rendered};
+use hinagata::{Code, Error, Rendered, secret::Redactor};
 use hinagata_llm::{Llm, ProviderRequest};
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::{
     failure::Failure,
     input::Inputs,
     output::{self, Format},
-    request::{RequestArguments, warn_left_out},
+    request::{RequestArguments, redaction_warnings, warn_left_out},
     variables,
     workspace::{Globals, Workspace},
 };
@@ -53,7 +53,9 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let rendered = call.render_prompt(&workspace, &engine, false)?;
     print_warnings(&workspace, &rendered.warnings);
     let llm = workspace.host.llm()?;
-    let request = arguments.build_request(&llm, &rendered, &options)?;
+    let redactor = workspace.redactor();
+    let request = arguments.build_request(&llm, &rendered, &options, &redactor)?;
+    print_warnings(&workspace, &redaction_warnings(&redactor));
     let runtime = new_runtime()?;
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&runtime.block_on(llm.send_chat(request))?.to_completion()?),
@@ -89,10 +91,12 @@ impl Arguments {
         llm: &Llm,
         rendered: &Rendered,
         options: &Map<String, Value>,
+        redactor: &Redactor,
     ) -> Result<ProviderRequest, Failure> {
         let base = rendered.request_options();
         let choice = llm.choose_model(self.request.model(), base.model.as_deref())?;
-        Ok(llm.build_prompt_request(&choice, rendered.prompt()?, self.request.with_files(base)?, options)?)
+        let base = self.request.with_files(base, redactor)?;
+        Ok(llm.build_prompt_request(&choice, rendered.prompt()?, base, options)?)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     request::{self, RequestArguments, format_parser},
     stack,
     variables::{self, Variables},
-    workspace::Globals,
+    workspace::{Globals, Workspace},
 };
 
 /// Inspect module files stage by stage
@@ -104,10 +104,17 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
             output::print_json(&prompt.to_json())
         }
         Stage::Format { call, format, request } => {
-            let options = request.apply_to(Some(*format), RequestOptions::default())?;
+            // Only attached files need the settings.
+            let workspace = request.has_files().then(|| Workspace::open(globals)).transpose()?;
+            let redactor = workspace.as_ref().map(Workspace::redactor).unwrap_or_default();
+            let options = request.apply_to(Some(*format), RequestOptions::default(), &redactor)?;
             let prompt = call.compile(false)?;
             print_warnings(&prompt, globals);
-            print(&prompt, *format, &options, globals)
+            print(&prompt, *format, &options, globals)?;
+            for warning in request::redaction_warnings(&redactor) {
+                workspace.iter().for_each(|workspace| workspace.print_call_warning(&warning));
+            }
+            Ok(())
         }
         Stage::Preset { name } => print_preset(name.as_deref(), globals),
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use hinagata::{
     Content, Message, Rendered, RenderedBody, Warning,
     module::driver::{Formatted, OutputFormat},
+    secret::Redactor,
 };
 
 use crate::{
@@ -67,16 +68,18 @@ fn render_once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>,
     let workspace = Workspace::open(globals)?;
     let call = arguments.call.read()?;
     let engine = workspace.open_engine()?;
-    let rendered = call.render_prompt(&workspace, &engine, false)?;
-    let made = arguments.build_request(&rendered)?;
+    let mut rendered = call.render_prompt(&workspace, &engine, false)?;
+    let redactor = workspace.redactor();
+    let made = arguments.build_request(&rendered, &redactor)?;
+    rendered.warnings.extend(request::redaction_warnings(&redactor));
     print(&workspace, &rendered, (arguments.format, made.as_ref()), globals)?;
     Ok(rendered.read_files)
 }
 
 impl Arguments {
     /// The provider request, if one is requested.
-    fn build_request(&self, rendered: &Rendered) -> Result<Option<Formatted>, Failure> {
-        let options = self.request.apply_to(self.format, rendered.request_options())?;
+    fn build_request(&self, rendered: &Rendered, redactor: &Redactor) -> Result<Option<Formatted>, Failure> {
+        let options = self.request.apply_to(self.format, rendered.request_options(), redactor)?;
         let driver = self.format.and_then(OutputFormat::driver);
         Ok(driver.map(|driver| rendered.format_request(driver, &options)).transpose()?)
     }

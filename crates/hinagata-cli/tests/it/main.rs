@@ -4,6 +4,7 @@
 #![cfg(feature = "default")]
 
 mod chat;
+mod chat_tls;
 mod cli;
 mod common;
 mod context;

@@ -56,8 +56,8 @@ pub(crate) struct GitText {
 }
 
 impl Repository {
-    /// The changes of the files below `directory`, a path from the top directory, that `wanted` accepts. Paths in the
-    /// text start at `directory`.
+    /// The changes of the files below `directory`, a path from the top directory. `keep` is asked for the text of each
+    /// file, with its path and its changes. Paths in the text start at `directory`.
     ///
     /// # Errors
     /// A message: git failed, or a revision does not exist.
@@ -65,7 +65,7 @@ impl Repository {
         &self,
         changes: &ChangeSet,
         directory: &str,
-        wanted: &dyn Fn(&str) -> bool,
+        keep: &dyn Fn(&str, &str) -> Option<String>,
     ) -> Result<GitText, String> {
         let mut arguments: Vec<String> =
             ["--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--ignore-submodules=all"]
@@ -85,7 +85,7 @@ impl Repository {
         arguments.push("--".to_owned());
         let output = self.command("diff", TEXT_LIMIT).args(arguments).run()?;
         let text = String::from_utf8_lossy(&output.bytes);
-        Ok(keep_wanted(whole_lines(&text, output.truncated), output.truncated, wanted))
+        Ok(keep_wanted(whole_lines(&text, output.truncated), output.truncated, keep))
     }
 
     /// The last `count` commits that changed something below `directory`: hash, day, subject and files.
@@ -144,14 +144,15 @@ fn list_commits(text: &str) -> String {
     listed
 }
 
-/// The changes of files that `wanted` accepts.
-fn keep_wanted(text: &str, truncated: bool, wanted: &dyn Fn(&str) -> bool) -> GitText {
+/// The changes that `keep` returns for each file.
+fn keep_wanted(text: &str, truncated: bool, keep: &dyn Fn(&str, &str) -> Option<String>) -> GitText {
     let mut kept = GitText { truncated, ..GitText::default() };
     for part in file_parts(text) {
-        match changed_path(part) {
-            Some(path) if wanted(&path) => kept.text.push_str(part),
-            // A name that cannot be read cannot be checked.
-            path => {
+        let path = changed_path(part);
+        // A name that cannot be read cannot be checked.
+        match path.as_deref().and_then(|path| keep(path, part)) {
+            Some(changes) => kept.text.push_str(&changes),
+            None => {
                 let first_line = || part.lines().next().unwrap_or_default().to_owned();
                 kept.withheld.push(path.unwrap_or_else(first_line));
             }
@@ -251,7 +252,7 @@ mod tests {
     #[test]
     fn changes_of_unwanted_files_are_left_out_and_named() {
         let text = "diff --git a/.env b/.env\n+A=1\ndiff --git a/x b/x\n+diff --git a/y b/y\n";
-        let kept = keep_wanted(text, false, &|path| path != ".env");
+        let kept = keep_wanted(text, false, &|path, part| (path != ".env").then(|| part.to_owned()));
         assert_eq!(kept.text, "diff --git a/x b/x\n+diff --git a/y b/y\n");
         assert_eq!(kept.withheld, [".env"]);
     }

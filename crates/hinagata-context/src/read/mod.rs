@@ -14,7 +14,7 @@ use std::{
     thread,
 };
 
-use hinagata_secrets::Secrets;
+use hinagata_secrets::{FoundSecrets, Redactor, SecretAction};
 
 use crate::{
     decode::{self, Decoded, TextEncoding},
@@ -40,10 +40,10 @@ const FEW: usize = 4;
 pub(crate) struct Reader<'r> {
     pub(crate) base: &'r Path,
     pub(crate) part: &'r Part<'r>,
-    pub(crate) secrets: Option<&'static Secrets>,
+    /// Finds secrets, if the rules say so.
+    pub(crate) redactor: Option<&'r Redactor>,
     pub(crate) kinds: KindRules,
     pub(crate) encoding: Option<TextEncoding>,
-    pub(crate) truncate_base64: bool,
     /// Reads as the program that defined the plain format.
     pub(crate) compat: bool,
     pub(crate) rungs: &'r Rungs<'r>,
@@ -54,9 +54,9 @@ pub(crate) struct Reader<'r> {
 
 /// The result of reading a file.
 #[derive(Debug)]
-pub(crate) enum ReadResult {
+pub(crate) enum ReadResult<'r> {
     /// Its text.
-    Text(Box<ReadText>),
+    Text(Box<ReadText<'r>>),
     /// It is left out for what its name, its start or an error tells.
     LeftOut { reason: LeftOutReason, detail: Option<String>, bytes: Option<u64> },
     /// It is left out for what its content tells, unless it does not fit anyway.
@@ -69,7 +69,7 @@ pub(crate) enum ReadResult {
 
 /// The text of a file.
 #[derive(Debug)]
-pub(crate) struct ReadText {
+pub(crate) struct ReadText<'r> {
     pub(crate) content: String,
     /// The size on disk.
     pub(crate) size: u64,
@@ -81,11 +81,13 @@ pub(crate) struct ReadText {
     pub(crate) replaced: bool,
     /// Whether long runs of Base64 are shortened.
     pub(crate) shortened: bool,
-    /// The highest rung that fitted when the file was read; `None` if none did.
+    /// The secrets that are to be redacted.
+    pub(crate) found: FoundSecrets<'r>,
+    /// The highest rung that fitted when the file was read; `None` if none did, or if it has secrets.
     pub(crate) piece: Option<Piece>,
 }
 
-impl ReadResult {
+impl ReadResult<'_> {
     fn left_out(
         reason: LeftOutReason,
         detail: impl Into<Option<String>>,
@@ -113,13 +115,13 @@ impl Opened {
     }
 }
 
-impl Reader<'_> {
+impl<'r> Reader<'r> {
     /// Passes the files to `take`, in order, until it breaks.
     pub(crate) fn read_files<B>(
         &self,
         files: &[RankedFile],
         remaining: &Remaining,
-        mut take: impl FnMut(&RankedFile, ReadResult) -> ControlFlow<B>,
+        mut take: impl FnMut(&RankedFile, ReadResult<'r>) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         if self.threads < 2 || files.len() < FEW {
             return files.iter().try_for_each(|file| take(file, self.read_one(file, remaining)));
@@ -138,7 +140,7 @@ impl Reader<'_> {
         })
     }
 
-    fn work(&self, files: &[RankedFile], remaining: &Remaining, queue: &Queue) {
+    fn work(&self, files: &[RankedFile], remaining: &Remaining, queue: &Queue<'r>) {
         let _stop = StopOnPanic(queue);
         while let Some(place) = queue.next() {
             let file = &files[place];
@@ -154,7 +156,7 @@ impl Reader<'_> {
         }
     }
 
-    fn read_one(&self, file: &RankedFile, remaining: &Remaining) -> ReadResult {
+    fn read_one(&self, file: &RankedFile, remaining: &Remaining) -> ReadResult<'r> {
         match self.open(file, remaining) {
             Ok(opened) => self.read_text(file, opened, remaining),
             Err(result) => result,
@@ -162,12 +164,12 @@ impl Reader<'_> {
     }
 
     /// Opens a file that may be read and fits.
-    fn open(&self, ranked: &RankedFile, remaining: &Remaining) -> Result<Opened, ReadResult> {
+    fn open(&self, ranked: &RankedFile, remaining: &Remaining) -> Result<Opened, ReadResult<'r>> {
         if let Some(kind) = ranked.kind.filter(|_| ranked.kind_rule(&self.kinds) == KindRule::Omit) {
             return Err(ReadResult::left_out(kind.into(), None, None));
         }
         let path = ranked.file.full_path(self.base);
-        if let Some(rule) = self.secrets.and_then(|secrets| self.secret_name(secrets, ranked, &path)) {
+        if let Some(rule) = self.redactor.and_then(|redactor| self.secret_name(redactor, ranked, &path)) {
             return Err(ReadResult::left_out(LeftOutReason::Secret, rule, None));
         }
         let file = open_without_waiting(&path).map_err(|error| ReadResult::unreadable(&error))?;
@@ -187,7 +189,7 @@ impl Reader<'_> {
     }
 
     /// Reads the start of a file, and checks what it tells.
-    fn check_head(&self, ranked: &RankedFile, opened: &mut Opened) -> Result<(), ReadResult> {
+    fn check_head(&self, ranked: &RankedFile, opened: &mut Opened) -> Result<(), ReadResult<'r>> {
         let start = opened.size.min(HEAD);
         // Spare capacity avoids another allocation when the last read finds the end of the file.
         opened.head.reserve_exact(usize::try_from(start).unwrap_or_default() + 32);
@@ -208,17 +210,17 @@ impl Reader<'_> {
     }
 
     /// The rule about secrets that the name of a file or of the target of its link matches.
-    fn secret_name(&self, secrets: &Secrets, ranked: &RankedFile, path: &Path) -> Option<String> {
+    fn secret_name(&self, redactor: &Redactor, ranked: &RankedFile, path: &Path) -> Option<String> {
         let file = &ranked.file;
-        if let Some(rule) = secrets.in_name(&file.path) {
+        if let Some(rule) = redactor.refuses_name(&file.path) {
             return Some(rule.to_owned());
         }
         let real = path.canonicalize().ok().filter(|_| file.linked)?;
         let inner = real.strip_prefix(self.base).unwrap_or(&real).to_string_lossy().replace('\\', "/");
-        secrets.in_name(&inner).map(|rule| format!("{rule}, behind a link"))
+        redactor.refuses_name(&inner).map(|rule| format!("{rule}, behind a link"))
     }
 
-    fn read_text(&self, ranked: &RankedFile, opened: Opened, remaining: &Remaining) -> ReadResult {
+    fn read_text(&self, ranked: &RankedFile, opened: Opened, remaining: &Remaining) -> ReadResult<'r> {
         let size = opened.size;
         // Where tokens are limited, a file that was asked for is not read to an end that cannot fit.
         let length = if self.compat { size } else { opened.memory(remaining) };
@@ -230,27 +232,44 @@ impl Reader<'_> {
         if self.compat && decode::has_nul(&bytes) {
             return ReadResult::Withheld { reason: LeftOutReason::Binary, detail: None, bytes: size };
         }
-        if let Some(rule) = self.secrets.and_then(|secrets| secrets.in_content(&bytes)) {
-            return ReadResult::Withheld {
-                reason: LeftOutReason::Secret,
-                detail: Some(rule.to_owned()),
-                bytes: size,
-            };
-        }
         let decoded = match self.compat {
             true => decode::decode_lossy(bytes),
             false => decode::decode(bytes, self.encoding),
         };
-        let Decoded { text: mut content, encoding, replaced } = decoded;
-        let short = self.truncate_base64.then(|| shorten_base64(&content)).flatten();
-        let shortened = short.is_some();
-        content = short.unwrap_or(content);
+        let Decoded { text: content, encoding, replaced } = decoded;
         let path = self.part.shown_path(&ranked.file.path);
-        let piece = match is_start {
+        let found = self.redactor.map(|redactor| redactor.find_secrets(&path, content.as_bytes()));
+        let found = found.unwrap_or_default();
+        if let Some(secret) = found.first().filter(|_| self.omits_secrets()) {
+            let detail = format!("{} in line {}", secret.rule, secret.line);
+            return ReadResult::Withheld { reason: LeftOutReason::Secret, detail: Some(detail), bytes: size };
+        }
+        let mut text =
+            ReadText { content, size, is_start, encoding, replaced, shortened: false, found, piece: None };
+        // A text takes its form when it has no secrets any more.
+        if text.found.is_empty() {
+            text.take_form(&path, self.rungs, remaining);
+        }
+        ReadResult::Text(Box::new(text))
+    }
+
+    fn omits_secrets(&self) -> bool {
+        self.redactor.is_some_and(|redactor| redactor.policy().action() == SecretAction::Omit)
+    }
+}
+
+impl ReadText<'_> {
+    /// Shortens the text as its form says, and finds the highest rung that fits.
+    pub(crate) fn take_form(&mut self, path: &str, rungs: &Rungs<'_>, remaining: &Remaining) {
+        if let Some(short) = rungs.form.truncate_base64.then(|| shorten_base64(&self.content)).flatten() {
+            self.content = short;
+            self.shortened = true;
+        }
+        let (bytes, tokens) = (remaining.bytes(), remaining.tokens());
+        self.piece = match self.is_start {
             true => None,
-            false => self.rungs.highest_rung(&path, &content, remaining.bytes(), remaining.tokens()),
+            false => rungs.highest_rung(path, &self.content, bytes, tokens),
         };
-        ReadResult::Text(Box::new(ReadText { content, size, is_start, encoding, replaced, shortened, piece }))
     }
 }
 

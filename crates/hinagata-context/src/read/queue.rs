@@ -15,9 +15,9 @@ const AHEAD: usize = 256;
 const ROOM: u64 = 16 << 20;
 
 /// The state that threads share with the consumer.
-pub(super) struct Queue {
+pub(super) struct Queue<'r> {
     len: usize,
-    state: Mutex<State>,
+    state: Mutex<State<'r>>,
     /// Signals that a file was taken.
     room: Condvar,
     /// Signals that the next file was read.
@@ -25,29 +25,29 @@ pub(super) struct Queue {
 }
 
 #[derive(Default)]
-struct State {
+struct State<'r> {
     /// The next file to read.
     next: usize,
     /// The next file to take.
     taken: usize,
     /// Results that are not taken yet, from `taken` on, with the bytes that they reserve.
-    read: VecDeque<Option<(ReadResult, u64)>>,
+    read: VecDeque<Option<(ReadResult<'r>, u64)>>,
     reserved: u64,
     waiting: usize,
     stopped: bool,
 }
 
-impl Queue {
+impl<'r> Queue<'r> {
     /// A queue for the results of `len` files.
     pub(super) fn new(len: usize) -> Self {
         Self { len, state: Mutex::default(), room: Condvar::new(), ready: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, State<'r>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'q>(&self, mut state: MutexGuard<'q, State>) -> MutexGuard<'q, State> {
+    fn wait<'q>(&self, mut state: MutexGuard<'q, State<'r>>) -> MutexGuard<'q, State<'r>> {
         state.waiting += 1;
         let mut state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         state.waiting -= 1;
@@ -78,7 +78,7 @@ impl Queue {
         !state.stopped
     }
 
-    pub(super) fn put(&self, place: usize, result: ReadResult, reserved: u64) {
+    pub(super) fn put(&self, place: usize, result: ReadResult<'r>, reserved: u64) {
         let mut state = self.lock();
         let at = place - state.taken;
         while state.read.len() <= at {
@@ -91,7 +91,7 @@ impl Queue {
     }
 
     /// The next result; `None` if the threads stopped.
-    pub(super) fn take(&self) -> Option<ReadResult> {
+    pub(super) fn take(&self) -> Option<ReadResult<'r>> {
         let mut state = self.lock();
         loop {
             if let Some((result, reserved)) = state.read.front_mut().and_then(Option::take) {
@@ -118,18 +118,18 @@ impl Queue {
 }
 
 /// Stops the threads when the consumer ends.
-pub(super) struct Stop<'q>(pub(super) &'q Queue);
+pub(super) struct Stop<'q, 'r>(pub(super) &'q Queue<'r>);
 
-impl Drop for Stop<'_> {
+impl Drop for Stop<'_, '_> {
     fn drop(&mut self) {
         self.0.stop();
     }
 }
 
 /// Stops the consumer when a thread panics.
-pub(super) struct StopOnPanic<'q>(pub(super) &'q Queue);
+pub(super) struct StopOnPanic<'q, 'r>(pub(super) &'q Queue<'r>);
 
-impl Drop for StopOnPanic<'_> {
+impl Drop for StopOnPanic<'_, '_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.stop();

@@ -1,6 +1,6 @@
 //! Budgets: what is chosen, what is lowered, and what the whole text counts.
 
-use hinagata_context::{ContextOptions, Error, LeftOutReason, Sections, Tokens, pack};
+use hinagata_context::{ContextOptions, Error, LeftOutReason, Sections, TextForm, Tokens, pack};
 
 use crate::support::{left_out, options, pairs, states, taken, tree};
 
@@ -121,6 +121,63 @@ fn a_larger_budget_never_lowers_the_first_file_that_differs() {
 }
 
 #[test]
+fn a_program_that_does_not_fit_is_outlined_then_named() {
+    let body = "    let oil = hours * 7;\n".repeat(60);
+    let long = format!("/// Burns oil.\nfn burn(hours: u32) -> u32 {{\n{body}    oil\n}}\n");
+    let place = tree(&[("a.rs", "fn a() {}\n"), ("burn.rs", &long)]);
+    let packing = |limit| ContextOptions { tokens: at_most(limit), ..options(&place, &[]) };
+    let state = |limit| states(&packing(limit))[1].1;
+    assert_eq!([state(4000), state(300), state(70)], ["taken", "outlined", "named"]);
+    let packed = pack(&packing(300)).expect("packs");
+    let expected =
+        "// File: burn.rs (outlined)\n/// Burns oil.\nfn burn(hours: u32) -> u32 {\n    ⋯ 61 lines\n}\n";
+    assert!(packed.text.contains(expected), "{}", packed.text);
+    // A requested file is outlined too, before it is cut.
+    let focused = ContextOptions { focus: vec!["burn.rs".into()], ..packing(300) };
+    assert_eq!(states(&focused)[1].1, "outlined");
+    let notices = pack(&focused).expect("packs").report.notices;
+    assert!(notices.iter().any(|notice| notice.about == "burn.rs"), "{notices:?}");
+}
+
+#[test]
+fn compressed_texts_are_outlines_with_the_numbers_of_the_file() {
+    let text = "fn a() {\n    one();\n    two();\n    three();\n}\n\nfn b() {}\n";
+    let place = tree(&[("a.rs", text), ("notes.txt", "one\ntwo\n")]);
+    let form =
+        TextForm { compress: true, line_numbers: true, remove_empty_lines: true, ..TextForm::default() };
+    let packed = pack(&ContextOptions { form, ..options(&place, &[]) }).expect("packs");
+    assert_eq!(packed.files[0].content, "1: fn a() {\n       ⋯ 3 lines\n5: }\n7: fn b() {}\n");
+    assert_eq!(packed.files[1].content, "1: one\n2: two\n", "there is no outline of prose");
+    let unclosed = "fn a() {\n".to_owned() + &"    one(\n".repeat(60);
+    let place = tree(&[("a.rs", &unclosed)]);
+    let form = TextForm { compress: true, ..TextForm::default() };
+    let options = ContextOptions { form, ..options(&place, &[]) };
+    assert_eq!(states(&options), [("a.rs".to_owned(), "cut")]);
+    assert!(pack(&options).expect("packs").text.contains("does not close"));
+}
+
+#[test]
+fn an_estimate_leaves_room_for_its_error() {
+    let files: Vec<(String, String)> =
+        (0..60).map(|number| (format!("{number}.md"), "some words ".repeat(30))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect();
+    let place = tree(&files);
+    let tokens = Tokens { model: Some("claude-opus-4-5".into()), ..at_most(2000) };
+    let report = pack(&ContextOptions { tokens, ..options(&place, &[]) }).expect("packs").report;
+    let (total, error) = (report.total_tokens.expect("is counted"), report.tokens_error_percent);
+    let error = usize::from(error.expect("is an estimate"));
+    assert!(total + total * error / 100 <= 2000 && total > 1000, "{total} ± {error} %");
+    // Without a limit, the same is counted on the way.
+    let tokens = Tokens { max: None, count: true, ..Tokens::default() };
+    let options = ContextOptions { tokens, ..options(&place, &[]) };
+    let packed = pack(&options).expect("packs");
+    let streamed = hinagata_context::Packer::new(&options).write_to(&mut Vec::new()).expect("packs");
+    let limited = ContextOptions { tokens: at_most(1 << 20), ..options };
+    assert_eq!(packed.report.total_tokens, pack(&limited).expect("packs").report.total_tokens);
+    assert_eq!(packed.report.total_tokens, streamed.total_tokens);
+}
+
+#[test]
 fn all_or_nothing_fails_with_what_is_needed() {
     let place = tree(&[("a.md", &"a ".repeat(500)), ("b.md", "b")]);
     let strict = |max| Tokens { max: Some(max), all_or_nothing: true, ..Tokens::default() };
@@ -129,7 +186,8 @@ fn all_or_nothing_fails_with_what_is_needed() {
         Err(Error::Budget { needed, allowed: 100 }) => needed,
         other => panic!("{other:?}"),
     };
-    assert_eq!(pack(&options(needed)).expect("fits").report.total_tokens, Some(needed));
+    let total = pack(&options(needed)).expect("fits").report.total_tokens;
+    assert!(total.is_some_and(|total| total <= needed), "{total:?} of {needed}");
     assert!(pack(&options(needed - 1)).is_err());
 }
 
@@ -149,7 +207,7 @@ fn a_huge_file_that_is_requested_is_cut_without_being_read() {
         cut.content
     );
     assert!(
-        packed.report.total_tokens.is_some_and(|total| total <= 1000 && total > 800),
+        packed.report.total_tokens.is_some_and(|total| total <= 1000 && total > 600),
         "{:?}",
         packed.report
     );

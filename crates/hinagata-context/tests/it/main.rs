@@ -3,6 +3,7 @@
 mod budget;
 mod git;
 mod links;
+mod outline;
 mod pack;
 mod report;
 mod sections;

@@ -2,9 +2,12 @@
 
 use std::fs;
 
-use hinagata_context::{ContextOptions, Frame, LeftOutReason, Packer, Resource, ResourceKind, Rules, pack};
+use hinagata_context::{
+    ContextOptions, Frame, LeftOutReason, Packer, Resource, ResourceKind, Rules, SecretAction, TextForm,
+    Tokens, pack,
+};
 
-use crate::support::{left_out, options, pairs, taken, tree, write};
+use crate::support::{left_out, options, pairs, states, taken, tree, write};
 
 #[test]
 fn ignore_files_leave_out_and_are_reported() {
@@ -73,7 +76,7 @@ fn ignore_files_above_the_base_count_within_a_repository() {
 }
 
 #[test]
-fn secrets_are_left_out_with_the_rule_that_found_them() {
+fn secrets_are_redacted_and_files_that_are_secrets_by_name_are_left_out() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let place = tree(&[
         (".env", "A=1"),
@@ -83,12 +86,47 @@ fn secrets_are_left_out_with_the_rule_that_found_them() {
         ("b.md", "no token\n"),
     ]);
     let mut options = options(&place, &["**/*"]);
+    assert_eq!(taken(&options), [".env.example", "a.md", "b.md"]);
+    let packed = pack(&options).expect("packs");
+    let details: Vec<_> = packed.report.entries.iter().filter_map(|entry| entry.detail.as_deref()).collect();
+    assert_eq!(details, ["environment-file", "github-token in line 1", "ssh-private-key"]);
+    assert!(packed.text.contains("token: «redacted:github-token»\n"), "{}", packed.text);
+    assert!(!packed.text.contains(&token), "{}", packed.text);
+    assert_eq!(packed.report.redacted.len(), 1, "{:?}", packed.report.redacted);
+    options.secrets = options.secrets.with_action(SecretAction::Omit);
     assert_eq!(taken(&options), [".env.example", "b.md"]);
-    let report = pack(&options).expect("packs").report;
-    let details: Vec<_> = report.entries.iter().filter_map(|entry| entry.detail.as_deref()).collect();
-    assert_eq!(details, ["environment-file", "github-token", "ssh-private-key"]);
     options.rules = Rules::compat();
     assert_eq!(taken(&options).len(), 5);
+}
+
+#[test]
+fn a_value_that_one_file_reveals_as_a_secret_is_redacted_in_all_of_them() {
+    let value = "kX93-vbQ2-77hR";
+    let place = tree(&[
+        ("a.rs", &format!("// see {value}\n{}", "fn a() {}\n".repeat(60))),
+        ("app.yaml", &format!("url: postgres://app:{value}@db/app\n")),
+        ("z.rs", &format!("// {value}\nlet line = \"\";\n")),
+    ]);
+    for max in [Some(10_000), Some(250)] {
+        let tokens = Tokens { max, ..Tokens::default() };
+        let packed = pack(&ContextOptions { tokens, ..options(&place, &[]) }).expect("packs");
+        assert!(!packed.text.contains(value), "{}", packed.text);
+        assert!(packed.text.contains("// «redacted:url-password»\n"), "{}", packed.text);
+        let total = packed.report.total_tokens.expect("is counted");
+        assert!(max.is_some_and(|max| total <= max), "{total}");
+    }
+    let states = states(&options(&place, &[]));
+    assert!(states.iter().all(|(_, state)| *state == "redacted"), "{states:?}");
+}
+
+#[test]
+fn a_long_run_is_shortened_after_secrets_in_it_are_redacted() {
+    let part = |length: usize| "aB3_".repeat(length / 4);
+    let token = format!("eyJhbGciOiJIUzI1NiJ9.eyJ{}.{}", part(400), part(44));
+    let place = tree(&[("a.md", &format!("{token}\n"))]);
+    let form = TextForm { truncate_base64: true, ..TextForm::default() };
+    let text = pack(&ContextOptions { form, ..options(&place, &[]) }).expect("packs").text;
+    assert!(text.contains("«redacted:") && !text.contains("eyJ"), "{text}");
 }
 
 #[test]

@@ -113,6 +113,38 @@ fn changes_and_commits_of_git_are_sections() {
 }
 
 #[test]
+fn secrets_in_changes_commits_and_texts_of_the_caller_are_redacted() {
+    let token = format!("ghp_{}", "a1B2".repeat(9));
+    let place = repository(&[("a.yaml", "port: 1\n"), ("b.rs", "one\n")]);
+    let root = place.path();
+    write(root, "b.rs", b"two\n");
+    commit(root, &format!("Use {token}"));
+    write(root, "a.yaml", format!("port: 1\ndb_password: kX93-vbQ2-77hR\nurl: {token}\n").as_bytes());
+    git(root, &["add", "a.yaml"]);
+    write(root, "a.yaml", b"port: 1\n");
+    write(root, "read.txt", format!("Say {token}.\n").as_bytes());
+    let sections = Sections {
+        header: Some(format!("Key {token}")),
+        instruction: Some("read.txt".into()),
+        diffs: true,
+        logs: Some(5),
+        ..Sections::default()
+    };
+    let options = ContextOptions { sections, exclude: vec!["read.txt".into()], ..options(&place, &[]) };
+    let packed = pack(&options).expect("packs");
+    assert!(!packed.text.contains(&token) && !packed.text.contains("kX93"), "{}", packed.text);
+    for part in
+        ["Key «redacted:github-token»", "Use «redacted:github-token»", "+url: «redacted:github-token»"]
+    {
+        assert!(packed.text.contains(part), "{part} in {}", packed.text);
+    }
+    let redacted: Vec<&str> = packed.report.redacted.iter().map(|file| file.path.as_str()).collect();
+    for name in ["header", "read.txt", "commits", "staged_changes of a.yaml", "unstaged_changes of a.yaml"] {
+        assert!(redacted.contains(&name), "{name} in {redacted:?}");
+    }
+}
+
+#[test]
 fn unknown_revisions_are_errors_and_a_missing_repository_is_a_notice() {
     let place = repository(&[("a.rs", "a")]);
     for diff in ["none..HEAD", "HEAD", "--output=x..HEAD", "HEAD..$(touch y)"] {

@@ -5,3 +5,4 @@ mod choices;
 mod gates;
 mod streams;
 mod support;
+mod transport;

@@ -1,6 +1,6 @@
 //! What the tests of calls share: settings, a provider, prompts.
 
-use std::time::Instant;
+use std::{collections::HashMap, ffi::OsString, time::Instant};
 
 use fake_provider::FakeProvider;
 use hinagata::{Engine, Rendered, Request, Result, Settings, settings::SettingsSources};
@@ -37,6 +37,13 @@ pub(crate) fn llm_at(
         _ => None,
     };
     Llm::with_clock(&settings(&all), env, clock).expect("are settings")
+}
+
+/// Models of the settings in `flags`, in an environment of these variables only.
+pub(crate) fn llm_in(flags: &[&str], env: &[(&str, &str)]) -> Llm {
+    let env: HashMap<String, OsString> =
+        env.iter().map(|(name, value)| ((*name).to_owned(), value.into())).collect();
+    Llm::new(&settings(flags), move |name| env.get(name).cloned()).expect("are settings")
 }
 
 /// As [`llm_with`] without more flags.

@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 
 use fake_provider::{ANSWER, FakeProvider, Reply};
-use hinagata::{Reason, Settings, module::PromptModule, settings::SettingsSources};
+use hinagata::{Reason, Settings, module::PromptModule, settings::SettingsSources, tokens::TokenCounter};
 use hinagata_llm::Llm;
 use hinagata_process::{Ask as _, Chunk, Concat, Event, LlmModel, Process, Running};
 use serde_json::{Map, Value, json};
@@ -91,7 +91,10 @@ async fn dropping_a_run_ends_the_call_and_keeps_the_answers() {
 #[tokio::test]
 async fn tokens_are_marked_where_they_are_estimated() {
     let provider = FakeProvider::start();
-    assert!(model(&provider, "anthropic/m").count_tokens("hello world").estimated);
-    let exact = model(&provider, "gpt-4o").count_tokens("hello world");
-    assert_eq!(exact.estimated, !cfg!(feature = "tokens"));
+    assert!(model(&provider, "anthropic/m").count_tokens("hello world").is_estimated());
+    let counter = TokenCounter::for_model("gpt-4o");
+    let counted = model(&provider, "gpt-4o").count_tokens("hello world");
+    assert_eq!(counted, counter.count_tokens("hello world"));
+    let other = model(&provider, "m").with_counter(counter);
+    assert_eq!(other.count_tokens("hello world"), counted);
 }

@@ -9,8 +9,9 @@ use futures_util::FutureExt as _;
 use hinagata::{
     Code, Error, Reason, Result,
     definition::AdHocModules,
-    module::{CompiledPrompt, PromptModule, TextOptions, prompt_text, tokens::TokenCount},
+    module::{CompiledPrompt, PromptModule, TextOptions, prompt_text},
     ports::PortFuture,
+    tokens::TokenCount,
 };
 use hinagata_process::{
     Answer, Ask, Chunk, Concat, Dialogue, DialogueMessage, Event, Failure, Finish, Outcome, Process, Prompts,
@@ -59,7 +60,7 @@ impl Ask for Script {
     }
 
     fn count_tokens(&self, text: &str) -> TokenCount {
-        TokenCount { tokens: text.chars().count(), estimated: true }
+        TokenCount::estimate(text.chars().count(), 0)
     }
 }
 

@@ -56,7 +56,7 @@ pub(super) async fn pack_context(mut call: Call) -> Answer {
     call.require_unrestricted()?;
     let request = PackRequest::from_fields(call.read_object().await?).map_err(bad_request)?;
     let project = run_blocking(&call.app, open_project).await?;
-    let (options, lowered) = request.apply_to(&project).map_err(bad_request)?;
+    let (options, lowered) = request.apply_to(&project, &call.app.workspace.settings).map_err(bad_request)?;
     let packed = run_blocking(&call.app, move |_| {
         let mut warnings = project.settings_warnings();
         warnings.extend(lowered);
@@ -67,12 +67,17 @@ pub(super) async fn pack_context(mut call: Call) -> Answer {
     let (packed, warnings) = packed.await?;
     let mut body = serde_json::to_value(&packed)
         .map_err(|error| Error::new(Code::Store, "cannot serialize the context").with_source(error))?;
-    body["warnings"] = warnings.iter().map(|warning| warning.to_json_with(hint_text)).collect();
+    let mut warnings = warnings.iter().map(|warning| warning.to_json_with(hint_text)).collect();
+    call.app.places.hide_in_value(&mut warnings);
+    body["warnings"] = warnings;
     answer::json_response(&body)
 }
 
 /// An error in the body of a request.
 fn bad_request(error: Error) -> Problem {
+    if error.code() != Code::Validation {
+        return Problem::from(error);
+    }
     let problem = Problem::bad_request(error.to_string()).with_member("near", error.near());
     error.hint().map(hint_text).into_iter().fold(problem, Problem::with_hint)
 }

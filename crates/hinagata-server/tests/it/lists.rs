@@ -98,3 +98,20 @@ async fn unknown_paths_and_parameters_are_errors() {
         assert!(page.text.starts_with("<!doctype html>"), "{page:?}");
     }
 }
+
+#[tokio::test]
+async fn a_name_that_only_the_store_can_have_is_unknown_until_the_store_has_it() {
+    let daemon = Daemon::start().await;
+    for name in ["00", "not%20an%20id!"] {
+        for path in [format!("/api/prompts/{name}"), format!("/api/prompts/{name}/candidates")] {
+            let lost = daemon.get_with_problem(&path).await;
+            assert_eq!(lost.status, 404, "{path}: {lost:?}");
+        }
+        let lost = send(daemon.request("POST", &format!("/api/render/prompts/{name}")).body("{}")).await;
+        assert_eq!(lost.status, 404, "{lost:?}");
+    }
+    daemon.put(StoreKind::Template, "00", json!({"name": "00", "prompt": "Hello"})).await;
+    assert_eq!(daemon.get("/api/prompts/00").await.status, 200);
+    let invalid = daemon.get_with_problem("/api/prompts/a%2Fb").await;
+    assert_eq!(invalid.status, 400, "no prompt can have this name: {invalid:?}");
+}

@@ -1,11 +1,14 @@
 //! The types of settings: how values are parsed from files and words, and how they are formatted.
 
-use hinagata_document::{Data, Node, toml};
+use hinagata_document::{Data, LineColumn, Node, toml};
 use hinagata_value::{ValueType, near_names};
 use serde_json::{Number, Value};
 
-use super::amount::{
-    check_seconds, format_bytes, format_seconds, group_digits, parse_bytes, parse_count, parse_seconds,
+use super::{
+    amount::{
+        check_seconds, format_bytes, format_seconds, group_digits, parse_bytes, parse_count, parse_seconds,
+    },
+    secrets::{read_exceptions, read_rules},
 };
 
 /// The type of a setting.
@@ -25,6 +28,10 @@ pub enum Kind {
     Bytes,
     /// A time: a number of seconds, or `"500ms"`, `"2s"`. The value is in seconds.
     Time,
+    /// A list of rules for secrets.
+    SecretRules,
+    /// A list of exceptions from the rules for secrets.
+    SecretExceptions,
     /// Any value; the code that uses it checks it.
     Any,
 }
@@ -35,14 +42,22 @@ pub(super) struct InvalidValue {
     pub(super) message: String,
     pub(super) near: Vec<String>,
     pub(super) hint: Option<String>,
+    /// The path of the invalid part below the setting, such as `[1].name`, and its place.
+    pub(super) within: String,
+    pub(super) at: Option<LineColumn>,
 }
 
 impl InvalidValue {
-    fn new(message: String) -> Self {
-        Self { message, near: Vec::new(), hint: None }
+    pub(super) fn new(message: String) -> Self {
+        Self { message, near: Vec::new(), hint: None, within: String::new(), at: None }
     }
 
-    fn with_hint(self, hint: impl Into<String>) -> Self {
+    /// The same about a part of the value.
+    pub(super) fn within(self, within: String, at: LineColumn) -> Self {
+        Self { within, at: Some(at), ..self }
+    }
+
+    pub(super) fn with_hint(self, hint: impl Into<String>) -> Self {
         Self { hint: Some(hint.into()), ..self }
     }
 }
@@ -59,6 +74,8 @@ impl Kind {
             Self::Count(_) => "a whole number",
             Self::Bytes => "a number of bytes",
             Self::Time => "a time",
+            Self::SecretRules => "a list of rules",
+            Self::SecretExceptions => "a list of exceptions",
             Self::Any => "anything",
         }
     }
@@ -67,6 +84,7 @@ impl Kind {
     pub(super) fn read_node(self, node: &Node) -> Result<Value, InvalidValue> {
         match (self, &node.data) {
             (Self::Any, _) => Ok(node.to_value()),
+            (Self::SecretRules | Self::SecretExceptions, _) => self.read_list(node),
             (Self::Flag, Data::Bool(flag)) => Ok((*flag).into()),
             (Self::Texts, Data::List(items)) => items.iter().map(|item| self.read_item(item)).collect(),
             (Self::Texts, Data::String(text)) => Ok(Value::Array(vec![text.as_str().into()])),
@@ -120,8 +138,18 @@ impl Kind {
                 .ok_or_else(|| self.text_error(text)),
             Self::Bytes => parse_bytes(text).map(Value::from).ok_or_else(|| self.text_error(text)),
             Self::Time => parse_seconds(text).map(seconds_value).ok_or_else(|| self.text_error(text)),
-            Self::Any => Ok(toml::parse_value(text).unwrap_or_else(|| text.into())),
+            Self::Any => Ok(parse_any(text)),
+            Self::SecretRules | Self::SecretExceptions if text.is_empty() => Ok(Value::Array(Vec::new())),
+            Self::SecretRules | Self::SecretExceptions => self.read_list(&Node::from_value(&parse_any(text))),
         }
+    }
+
+    fn read_list(self, node: &Node) -> Result<Value, InvalidValue> {
+        let read = match self {
+            Self::SecretRules => read_rules(node).map(drop),
+            _ => read_exceptions(node).map(drop),
+        };
+        read.map(|()| list_value(node))
     }
 
     fn text_error(self, text: &str) -> InvalidValue {
@@ -146,13 +174,31 @@ impl Kind {
             }
             (Self::Bytes, Value::Number(number)) => format_bytes(number.as_u64().unwrap_or_default()),
             (Self::Time, Value::Number(number)) => format_seconds(number.as_f64().unwrap_or_default()),
-            (Self::Texts, Value::Array(items)) if items.is_empty() => "-".to_owned(),
+            (Self::Texts | Self::SecretRules | Self::SecretExceptions, Value::Array(items))
+                if items.is_empty() =>
+            {
+                "-".to_owned()
+            }
             (Self::Texts, Value::Array(items)) => {
                 items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
             }
             (_, Value::String(text)) => text.clone(),
             (_, other) => other.to_string(),
         }
+    }
+}
+
+/// A value in the syntax of TOML, or else a string.
+fn parse_any(text: &str) -> Value {
+    toml::parse_value(text).unwrap_or_else(|| text.into())
+}
+
+/// The list of a node; one item need not be in a list.
+fn list_value(node: &Node) -> Value {
+    match node.to_value() {
+        Value::Array(items) => Value::Array(items),
+        Value::Null => Value::Array(Vec::new()),
+        item => Value::Array(vec![item]),
     }
 }
 

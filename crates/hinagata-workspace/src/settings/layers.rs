@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, ffi::OsStr};
 
-use hinagata_document::{Data, Diagnostic, Error, Hint, Node, Place, Reason, Result};
+use hinagata_document::{Data, Diagnostic, Error, Hint, LineColumn, Node, Place, Reason, Result};
 use hinagata_value::near_names;
 use serde_json::{Value, json};
 
@@ -98,11 +98,8 @@ impl Reader<'_> {
                 self.entry(&format!("{name}.url"), node);
             }
             None if is_section(name) => {
-                let invalid = InvalidValue {
-                    message: format!("must be a section, not {}", node.kind()),
-                    near: Vec::new(),
-                    hint: Some(format!("write [{name}] on a line of its own, and its settings below")),
-                };
+                let invalid = InvalidValue::new(format!("must be a section, not {}", node.kind()))
+                    .with_hint(format!("write [{name}] on a line of its own, and its settings below"));
                 self.problems.add_invalid(name, invalid, Some(self.place(node)), &self.file.name);
             }
             // In files of other programs, only unknown names in the sections that we share are typos.
@@ -126,12 +123,19 @@ impl Reader<'_> {
                 let origin = (self.origin)(self.place(node));
                 self.values.push(LayerValue { name: name.to_owned(), setting, value, origin });
             }
-            Err(invalid) => self.problems.add_invalid(name, invalid, Some(self.place(node)), &self.file.name),
+            Err(invalid) => {
+                let place = self.place_at(invalid.at.unwrap_or(node.at));
+                self.problems.add_invalid(name, invalid, Some(place), &self.file.name);
+            }
         }
     }
 
     fn place(&self, node: &Node) -> Place {
-        Place::at_line(&self.file.name, &self.file.text, node.at.line, node.at.column)
+        self.place_at(node.at)
+    }
+
+    fn place_at(&self, at: LineColumn) -> Place {
+        Place::at_line(&self.file.name, &self.file.text, at.line, at.column)
     }
 }
 
@@ -244,7 +248,7 @@ fn push_text_value(
 ) {
     let read = match value.to_str() {
         Some(text) => setting.read_text(text),
-        None => Err(InvalidValue { message: "must be UTF-8 text".to_owned(), near: Vec::new(), hint: None }),
+        None => Err(InvalidValue::new("must be UTF-8 text".to_owned())),
     };
     match read {
         Ok(value) => values.push(LayerValue { name, setting, value, origin }),
@@ -308,15 +312,25 @@ impl Problems {
     }
 
     /// Adds an error for an invalid value; `source` is the file, variable or flag that has it.
-    fn add_invalid(&mut self, name: &str, invalid: InvalidValue, place: Option<Place>, source: &str) {
-        let InvalidValue { message, near, hint } = invalid;
+    pub(super) fn add_invalid(
+        &mut self,
+        name: &str,
+        invalid: InvalidValue,
+        place: Option<Place>,
+        source: &str,
+    ) {
+        let InvalidValue { message, near, hint, within, .. } = invalid;
         let sentence = match place {
-            Some(_) => format!("`{name}` {message}"),
-            None => format!("`{name}` {message} ({source})"),
+            Some(_) => format!("`{name}{within}` {message}"),
+            None => format!("`{name}{within}` {message} ({source})"),
         };
         let error = Error::definition(Reason::Settings, sentence).with("setting", name).with_near(near);
         let error = place.into_iter().fold(error, Error::at);
         self.push(hint.into_iter().fold(error, Error::with_hint));
+    }
+
+    pub(super) fn add_warning(&mut self, warning: Diagnostic) {
+        self.warnings.push(warning);
     }
 
     /// Adds a warning about an ignored value of a workspace.

@@ -19,8 +19,10 @@ pub(crate) mod formats;
 mod guard;
 mod kind;
 mod layers;
+mod models;
 mod origin;
 mod registry;
+mod secrets;
 mod typed;
 
 use std::collections::BTreeMap;
@@ -33,8 +35,10 @@ pub use files::{CONFIG_VARIABLE, SettingsFile, SettingsSources, UserConfig};
 pub use formats::{Merging, place_in_config, read_config, snake_case};
 pub use kind::Kind;
 pub use layers::unknown_setting;
+pub use models::{ConfiguredModel, ModelNames};
 pub use origin::Origin;
 pub use registry::{Power, SETTINGS, Setting, setting};
+pub use secrets::{SecretProblem, read_secret_policy};
 
 use layers::{LayerValue, Problems, collect_values};
 
@@ -87,6 +91,7 @@ impl Settings {
         for layer_value in layer_values {
             settings.put_value(layer_value, trusted, merging, &mut problems);
         }
+        settings.check_secret_settings(&mut problems);
         settings.diagnostics = problems.finish()?;
         Ok(settings)
     }
@@ -140,7 +145,7 @@ impl Settings {
             }
             Power::Raising => {
                 let now = self.values.get(name).map_or(&Value::Null, |resolved| &resolved.value);
-                if is_above(&layer_value.value, now) {
+                if is_above(layer_value.setting.kind, &layer_value.value, now) {
                     let now = layer_value.setting.kind.format_value(now);
                     let message = format!("`{name}` stays {now}: an untrusted workspace cannot raise it");
                     problems.add_ignored(layer_value, message);
@@ -193,15 +198,23 @@ impl Settings {
     }
 }
 
-/// `base` overridden by `over`; maps merge.
+/// `base` overridden by `over`; maps merge, and lists are joined.
 fn merge_over(base: &Value, over: Value, merging: Merging) -> Value {
     let mut merged = base.clone();
+    if let (Value::Array(items), Value::Array(more)) = (&mut merged, &over) {
+        items.extend(more.iter().cloned());
+        return merged;
+    }
     formats::merge_into(&mut merged, over, merging);
     merged
 }
 
-/// Whether the limit `value` is higher than `now`; no limit is the highest.
-fn is_above(value: &Value, now: &Value) -> bool {
+/// Whether the limit `value` is higher than `now`; no limit is the highest, and of words the last one.
+fn is_above(kind: Kind, value: &Value, now: &Value) -> bool {
+    if let Kind::Word(words) = kind {
+        let place = |value: &Value| words.iter().position(|word| value == word);
+        return place(value) > place(now);
+    }
     match (value.as_f64(), now.as_f64()) {
         (_, None) => false,
         (None, Some(_)) => true,

@@ -24,7 +24,7 @@ pub struct Setting {
     pub power: Power,
     /// Another environment variable that sets it; its own variable overrides this one.
     pub variable: Option<&'static str>,
-    /// Whether the maps of several layers are merged by key.
+    /// Whether the values of several layers are combined: maps are merged by key, lists are joined.
     pub merges: bool,
 }
 
@@ -35,7 +35,7 @@ pub enum Power {
     Harmless,
     /// Its paths beneath the workspace root take effect; others are ignored.
     Reaching,
-    /// It can lower the limit, but not raise it.
+    /// It can lower the limit, but not raise it; words are listed from the lowest to the highest.
     Raising,
     /// It is ignored, because it can run programs, open connections or send data.
     Widening,
@@ -238,7 +238,7 @@ pub static SETTINGS: &[Setting] = &[
     privileged("llm.breaker_pause", Kind::Time, "10s", "how long calls of a failing provider are suspended before one is tried"),
     privileged("llm.max_answer", Kind::Bytes, "32MiB", "maximum size of one model answer"),
     privileged("llm.providers.*", Kind::Any, "", "address, key and headers of a provider"),
-    privileged("models.*", Kind::Any, "", "a model: provider, the provider's name for it, aliases, options"),
+    privileged("models.*", Kind::Any, "", "a model: provider, the provider's name for it, aliases, options, tokenizer file"),
     privileged("server.listen", Kind::Text, "127.0.0.1:8700", "address and TCP port of the daemon; port 0 selects a free one"),
     privileged(
         "server.open",
@@ -299,7 +299,28 @@ pub static SETTINGS: &[Setting] = &[
     setting_of("context.variables", Kind::Any, "-", "variables of template resources").optional().merging(),
     setting_of("context.resources", Kind::Any, "-", "sections after the files, each a bundle of files or a template").optional(),
     privileged("context.include_ignored", Kind::Flag, "false", "whether ignored files are packed"),
-    privileged("context.include_secrets", Kind::Flag, "false", "whether files with secrets are packed and included"),
+    // From stricter to looser: an untrusted workspace can only be stricter.
+    limit(
+        "context.secrets",
+        Kind::Word(&["omit", "redact"]),
+        "redact",
+        "what happens to files with secrets: redact replaces the values by marks, omit leaves the files out",
+    ),
+    setting_of(
+        "context.secret_rules",
+        Kind::SecretRules,
+        "",
+        "more rules for secrets, each with name, pattern and keywords; those of all files count",
+    )
+    .merging(),
+    privileged(
+        "context.secret_allow",
+        Kind::SecretExceptions,
+        "",
+        "values that are not secret: hashes, or a rule with a path; those of all files count",
+    )
+    .merging(),
+    privileged("context.include_secrets", Kind::Flag, "false", "whether files with secrets are packed and included unchanged"),
     setting_of("context.include_generated", Kind::Flag, "false", "whether generated directories are packed"),
     setting_of("context.format", Kind::Word(&["plain", "markdown", "xml", "json"]), "plain", "how files are delimited"),
     setting_of("context.tree", Kind::Flag, "-", "whether the text starts with the tree of files; - does in markdown and xml").optional(),
@@ -370,6 +391,7 @@ mod tests {
             "keys",
             "compat",
             "context.include_secrets",
+            "context.secret_allow",
             "context.include_ignored",
         ] {
             assert_eq!(setting(name).map(|found| found.power), Some(Power::Widening), "{name}");

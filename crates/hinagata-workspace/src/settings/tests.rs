@@ -290,3 +290,104 @@ proptest::proptest! {
         }
     }
 }
+
+const ACME: &str = "[[context.secret_rules]]\nname = 'acme'\npattern = 'acme-[0-9]+'\nkeywords = ['acme-']\n";
+
+fn redacted(settings: &Settings, trusted: bool, text: &str) -> String {
+    let redactor = crate::secret::Redactor::new(settings.secret_policy(trusted));
+    redactor.redact_text("a.txt", text.to_owned()).unwrap_or_else(|omitted| format!("omitted: {omitted}"))
+}
+
+#[test]
+fn rules_of_all_layers_count_and_an_untrusted_workspace_removes_none() {
+    let other = "[context]\nsecret_rules = [{name = 'other', pattern = 'other-[0-9]+'}]\n";
+    for text in [other, "[context]\nsecret_rules = []\n", ""] {
+        let sources = SettingsSources { user: file("config.toml", ACME), ..workspace(text) };
+        let settings = Settings::resolve(&sources, false).expect("is fine");
+        let expected =
+            if text == other { "«redacted:acme» «redacted:other»" } else { "«redacted:acme» other-2" };
+        assert_eq!(redacted(&settings, false, "acme-1 other-2"), expected, "{text}");
+    }
+}
+
+#[test]
+fn exceptions_of_an_untrusted_workspace_are_ignored() {
+    let hash = hinagata_secrets::hash_value(b"acme-1");
+    let allowing = format!("{ACME}[context]\nsecret_allow = ['{hash}', {{rule = 'acme', path = '*.md'}}]\n");
+    let untrusted = Settings::resolve(&workspace(&allowing), false).expect("is fine");
+    assert_eq!(redacted(&untrusted, false, "acme-1"), "«redacted:acme»");
+    assert!(messages(&untrusted)[0].contains("`context.secret_allow` of this workspace is ignored"));
+    assert_eq!(redacted(&trusted(&workspace(&allowing)), true, "acme-1"), "acme-1");
+    let user = SettingsSources { user: file("config.toml", &allowing), ..SettingsSources::default() };
+    assert_eq!(redacted(&Settings::resolve(&user, false).expect("is fine"), false, "acme-1"), "acme-1");
+    let comment = "acme-1 hina:allow-secret";
+    assert_eq!(redacted(&untrusted, true, comment), comment);
+    assert_ne!(redacted(&untrusted, false, comment), comment);
+    let variable = vec![("HINAGATA_CONTEXT_SECRET_ALLOW".into(), hash.into())];
+    let sources = SettingsSources { environment: variable, ..workspace(ACME) };
+    assert_eq!(redacted(&Settings::resolve(&sources, false).expect("is fine"), false, "acme-1"), "acme-1");
+}
+
+#[test]
+fn an_untrusted_workspace_can_leave_files_with_secrets_out_and_not_the_reverse() {
+    let action = |user: &str, own: &str, is_trusted: bool| {
+        let sources = SettingsSources { user: file("config.toml", user), ..workspace(own) };
+        let settings = Settings::resolve(&sources, is_trusted).expect("is fine");
+        (
+            redacted(&settings, is_trusted, "postgres://a:kX93-vbQ2@db").starts_with("omitted"),
+            messages(&settings),
+        )
+    };
+    let (omit, redact) = ("[context]\nsecrets = 'omit'\n", "[context]\nsecrets = 'redact'\n");
+    assert_eq!(action("", "", false), (false, Vec::new()));
+    assert_eq!(action("", omit, false), (true, Vec::new()));
+    assert_eq!(action(omit, redact, true), (false, Vec::new()));
+    let (omits, told) = action(omit, redact, false);
+    assert!(omits && told[0].contains("`context.secrets` stays omit"), "{told:?}");
+    let (omits, told) = action("", "[context]\ninclude_secrets = true\n", false);
+    assert!(!omits && told[0].contains("`context.include_secrets`"), "{told:?}");
+}
+
+#[test]
+fn an_invalid_rule_or_exception_is_an_error_at_its_place() {
+    for (text, line, says) in [
+        (
+            "[[context.secret_rules]]\nname = 'a'\npattern = 'a('\n",
+            3,
+            "`context.secret_rules[0].pattern` is not a regular expression: unclosed group",
+        ),
+        ("[[context.secret_rules]]\nname = 'a'\n", 1, "`context.secret_rules[0].pattern` is missing"),
+        (
+            "[[context.secret_rules]]\nname = 'a'\npattern = 'a'\n[[context.secret_rules]]\nname = 'A'\npattern = 'a'\n",
+            5,
+            "`context.secret_rules[1].name` must be",
+        ),
+        (
+            "[[context.secret_rules]]\nname = 'a'\npattern = 'a'\nkeyword = ['a']\n",
+            4,
+            "`context.secret_rules[0].keyword` is not a known field",
+        ),
+        ("[context]\nsecret_rules = 'x'\n", 2, "`context.secret_rules[0]` must be a map"),
+        ("[context]\nsecret_allow = ['sha256:12']\n", 2, "`context.secret_allow[0]` must be `sha256:`"),
+        (
+            "[context]\nsecret_allow = [{rule = 'github-token'}]\n",
+            2,
+            "`context.secret_allow[0].path` is missing",
+        ),
+    ] {
+        let error = Settings::resolve(&workspace(text), true).expect_err("is invalid");
+        assert_eq!(
+            (error.reason(), error.place().map(|place| place.line)),
+            (Some(Reason::Settings), Some(line)),
+            "{text}"
+        );
+        assert!(error.message().contains(says), "{}", error.message());
+    }
+    let many = "[[context.secret_rules]]\nname = 'a'\npattern = 'a'\n".repeat(150);
+    let sources = SettingsSources { user: file("config.toml", &many), ..workspace(&many) };
+    let error = Settings::resolve(&sources, false).expect_err("are too many");
+    assert!(error.message().contains("at most 200"), "{}", error.message());
+    let unknown = trusted(&workspace("[context]\nsecret_allow = [{rule = 'github-tokn', path = '**'}]\n"));
+    assert_eq!(messages(&unknown), ["`context.secret_allow` names the unknown rule `github-tokn`"]);
+    assert_eq!(unknown.diagnostics()[0].error.near()[0], "github-token");
+}

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, sync::Arc};
 
 use hinagata_value::Limits;
+use hinagata_workspace::secret::SecretPolicy;
 
 use super::Engine;
 use crate::{
@@ -36,6 +37,8 @@ pub struct EngineOptions {
     pub caps: PromptLimits,
     /// Whether the user trusts the workspace. Otherwise Python gets no `http_request`, `llm_call` or `subprocess`.
     pub trusted: bool,
+    /// The rules for secrets in files that prompts of an untrusted workspace name.
+    pub secrets: SecretPolicy,
     /// Number of cached plans.
     pub cached_templates: usize,
     /// Whether to serve the last valid version of a store prompt that became invalid.
@@ -54,6 +57,7 @@ impl Default for EngineOptions {
             prompt_limits: PromptLimits::default(),
             caps: PromptLimits::default(),
             trusted: false,
+            secrets: SecretPolicy::default(),
             cached_templates: CACHED,
             serve_stale: false,
         }
@@ -72,6 +76,7 @@ impl From<&Settings> for EngineOptions {
             prompt_limits: PromptLimits::from_settings(settings),
             caps: PromptLimits::caps_from_settings(settings),
             trusted: false,
+            secrets: settings.secret_policy(false),
             cached_templates: settings.template_cache(),
             serve_stale: settings.is_on("store.serve_stale"),
         }

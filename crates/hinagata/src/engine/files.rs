@@ -6,7 +6,6 @@ use std::{
 };
 
 use hinagata_catalog::not_approved;
-use hinagata_workspace::secret;
 use serde_json::Value;
 
 use super::{
@@ -82,19 +81,10 @@ impl Call<'_> {
     fn own_file(&self, path: &str) -> Result<Option<String>> {
         let entry = &self.plan.choice.entry;
         let Some(text) = entry.file(path, LARGEST)? else { return Ok(None) };
-        if entry.pack().is_none() {
-            let root = self.snapshot.catalog.root();
-            self.refuse_secret(&root.join(entry.source()), path, &text)?;
+        if entry.pack().is_some() {
+            return Ok(Some(text.to_string()));
         }
-        Ok(Some(text.to_string()))
-    }
-
-    /// Refuses a file with secrets in an untrusted workspace, because the author of the prompt may be a stranger.
-    fn refuse_secret(&self, directory: &Path, path: &str, text: &str) -> Result<()> {
-        match self.engine.0.options.trusted {
-            true => Ok(()),
-            false => secret::refuse_file(directory, path, text.as_bytes()),
-        }
+        self.file_secrets.redact_text(&self.own_path(), path, text.to_string()).map(Some)
     }
 
     fn workspace_file(&self, path: &str) -> Result<Option<String>> {
@@ -105,8 +95,7 @@ impl Call<'_> {
         }
         let Some(directory) = Directory::open(&root)? else { return Ok(None) };
         let Some(file) = directory.read(path, LARGEST)? else { return Ok(None) };
-        self.refuse_secret(&root, path, &file.text)?;
-        Ok(Some(file.text.to_string()))
+        self.file_secrets.redact_text(&root, path, file.text.to_string()).map(Some)
     }
 
     /// The pack that a path leads into, also through links, and the path inside the pack.

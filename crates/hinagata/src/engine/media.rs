@@ -1,9 +1,9 @@
 //! Fills parts of declared messages that name files or resources with their content, and checks the content against the
 //! declared type.
 
-use hinagata_workspace::secret;
 use serde_json::{Map, Value};
 
+use super::file_secrets::FileSecrets;
 use crate::{
     Catalog, Code, Error, Reason, Result, media,
     source::{Directory, Entry},
@@ -16,33 +16,33 @@ const LARGEST: u64 = 8 << 20;
 pub(super) struct PartFiles<'f> {
     pub(super) home: Option<&'f Entry>,
     pub(super) catalog: &'f Catalog,
-    /// Whether the user trusts the workspace. Otherwise files with secrets are refused.
-    pub(super) trusted: bool,
+    /// Redacts secrets if the user does not trust the workspace.
+    pub(super) secrets: &'f FileSecrets<'f>,
 }
 
 impl PartFiles<'_> {
     fn read(&self, name: &str) -> Result<Vec<u8>> {
         // A file in the prompt's directory that cannot be read is an error; the workspace is not searched.
         if let Some(bytes) = self.home.map_or(Ok(None), |home| home.bytes(name, LARGEST))? {
-            if let Some(home) = self.home.filter(|home| !self.trusted && home.pack().is_none()) {
-                secret::refuse_file(&self.catalog.root().join(home.source()), name, &bytes)?;
-            }
-            return Ok(bytes);
+            return match self.home.filter(|home| home.pack().is_none()) {
+                Some(home) => {
+                    self.secrets.redact_bytes(&self.catalog.root().join(home.source()), name, bytes)
+                }
+                None => Ok(bytes),
+            };
         }
         let root = self.catalog.root();
         self.catalog.check_file(self.home, &root.join(name))?;
         let found =
             Directory::open(root)?.map_or(Ok(None), |directory| directory.read_bytes(name, LARGEST))?;
-        if let Some(bytes) = found.as_ref().filter(|_| !self.trusted) {
-            secret::refuse_file(root, name, bytes)?;
-        }
-        found.ok_or_else(|| {
+        let bytes = found.ok_or_else(|| {
             let shown: String = name.chars().take(200).collect();
             Error::new(Code::Validation, format!("file `{shown}` not found"))
                 .with_reason(Reason::File)
                 .with("file", shown)
                 .with_hint("use a path beneath the prompt's directory or the workspace")
-        })
+        })?;
+        self.secrets.redact_bytes(root, name, bytes)
     }
 }
 

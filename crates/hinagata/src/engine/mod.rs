@@ -7,6 +7,7 @@
 mod builder;
 mod chat;
 mod explain;
+mod file_secrets;
 mod files;
 mod fill;
 mod hooks;
@@ -66,6 +67,7 @@ pub use trace::{
 pub use validate::{SchemaProblem, TypeProblem, UnknownVariable, Validation, from_text};
 
 use self::{
+    file_secrets::FileSecrets,
     load::PlanError,
     plan::{Plan, Planning},
     snapshot::Snapshot,
@@ -74,7 +76,7 @@ use self::{
 #[cfg(feature = "watch")]
 use crate::watch::{self, Change, Watcher};
 use crate::{
-    Approvals, Catalog, Code, Diagnostic, Error, Reach, Result, StateDir,
+    Approvals, Catalog, Code, Diagnostic, Error, LocalPlaces, Reach, Result, StateDir,
     definition::Inherited,
     ports::Ports,
     store::{StoreChange, StoreSnapshot, check_change},
@@ -203,17 +205,24 @@ impl Engine {
     }
 
     /// Checks the fields of a part of the type `kind` that a prompt declares, and adds the content of the file that it names.
+    /// Returns warnings about secrets that are redacted in it, too.
     ///
     /// # Errors
     /// Errors of finding the prompt; code `validation` for a missing file or an invalid URI, `definition` for a file of
     /// another type.
-    pub fn filled_part(&self, prompt: &str, kind: &str, fields: Map<String, Value>) -> Result<Value> {
+    pub fn filled_part(
+        &self,
+        prompt: &str,
+        kind: &str,
+        fields: Map<String, Value>,
+    ) -> Result<(Value, Vec<Warning>)> {
         let catalog = self.catalog();
         let owner = self.definition(prompt)?.body_definition()?.source.clone();
         let home = catalog.entry_at(&owner);
-        let trusted = self.0.options.trusted;
-        let files = media::PartFiles { home: home.as_deref(), catalog: &catalog, trusted };
-        media::fill_part(kind, Value::Object(fields), &files)
+        let secrets = FileSecrets::new(&self.0.options);
+        let files = media::PartFiles { home: home.as_deref(), catalog: &catalog, secrets: &secrets };
+        let filled = media::fill_part(kind, Value::Object(fields), &files)?;
+        Ok((filled, secrets.take_warnings()))
     }
 
     /// The sorted names of the variables that the templates of a prompt read, without those that the engine supplies. Runs
@@ -236,6 +245,12 @@ impl Engine {
     #[must_use]
     pub fn root(&self) -> PathBuf {
         self.catalog().root().to_owned()
+    }
+
+    /// The directories of the workspace and its user, which callers on other machines do not see.
+    #[must_use]
+    pub fn local_places(&self) -> LocalPlaces {
+        LocalPlaces::new(&self.root(), self.0.state.as_ref())
     }
 
     /// The current catalog.

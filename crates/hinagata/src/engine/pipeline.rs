@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeSet,
     path::PathBuf,
+    pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,6 +14,7 @@ use serde_json::{Map, Value};
 use super::{
     Engine,
     explain::Tracer,
+    file_secrets::FileSecrets,
     late::LateProviders,
     layers::Layers,
     plan::Plan,
@@ -105,7 +107,7 @@ impl Engine {
     }
 
     async fn run_pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
-        unless_cancelled(request.cancel.as_ref(), self.run_uncancelled(request, tracer)).await
+        unless_cancelled(request.cancel.as_ref(), pin!(self.run_uncancelled(request, tracer))).await
     }
 
     async fn run_uncancelled(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
@@ -154,6 +156,8 @@ pub(super) struct Call<'c> {
     /// Values of providers that hooks requested.
     pub(super) provided: Provided,
     pub(super) withheld: Withheld,
+    /// Redacts secrets in files.
+    pub(super) file_secrets: FileSecrets<'c>,
     /// The files that hooks and parameters read.
     pub(super) files: Mutex<BTreeSet<PathBuf>>,
     /// Every value that was secret at any time of the call.
@@ -176,6 +180,7 @@ impl<'c> Call<'c> {
             request,
             provided: Provided::default(),
             withheld: Withheld::default(),
+            file_secrets: FileSecrets::new(&engine.0.options),
             files: Mutex::default(),
             secrets: Mutex::default(),
         }
@@ -215,6 +220,7 @@ impl Call<'_> {
     ) -> Rendered {
         let RenderOutput { body, module } = output;
         let read = std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner));
+        warnings.extend(self.file_secrets.take_warnings());
         for left_out in module.iter().flat_map(|prompt| &prompt.warnings) {
             let error = Error::definition(Reason::Module, left_out.message.clone());
             warnings.push(Warning::new(left_out.path.clone(), error));
@@ -436,7 +442,7 @@ impl Call<'_> {
             options,
             undefined,
             cancel: self.request.cancel.clone(),
-            trusted: self.engine.0.options.trusted,
+            file_secrets: &self.file_secrets,
         }
     }
 

@@ -8,6 +8,7 @@ use hinagata_value::{Call, CallId, Calls, Cancel, Pass, Variables};
 use serde_json::{Map, Value};
 
 use super::{
+    file_secrets::FileSecrets,
     late::LateProviders,
     layers::Layers,
     media::{self, PartFiles},
@@ -28,8 +29,8 @@ pub(super) struct Run<'r> {
     /// How undefined variables behave.
     pub(super) undefined: UndefinedMode,
     pub(super) cancel: Option<Cancel>,
-    /// Whether the user trusts the workspace.
-    pub(super) trusted: bool,
+    /// Redacts secrets in files of parts.
+    pub(super) file_secrets: &'r FileSecrets<'r>,
     /// Stops a pass if a template reaches a provider that has not run.
     pub(super) late: Option<&'r LateProviders<'r>>,
 }
@@ -281,8 +282,8 @@ impl TemplatePass<'_, '_> {
             }
             PlannedPart::Other { kind, fields, home } => {
                 let Some(content) = self.value(fields)? else { return Ok(None) };
-                let (catalog, trusted) = (self.run.catalog, self.run.trusted);
-                let files = PartFiles { home: home.as_deref(), catalog, trusted };
+                let (catalog, secrets) = (self.run.catalog, self.run.file_secrets);
+                let files = PartFiles { home: home.as_deref(), catalog, secrets };
                 let content = media::fill_part(kind, content, &files)?;
                 Ok(Some(vec![Content::Part { kind: kind.clone(), content }]))
             }

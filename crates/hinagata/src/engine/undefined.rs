@@ -84,10 +84,10 @@ fn missing(call: &Call<'_>, layers: &Layers<'_>) -> Vec<Missing> {
     let mut all: Vec<Missing> = Vec::new();
     for (first_line, graph) in graphs(call) {
         for item in graph.variables.iter().filter(|item| item.variable.usage == Usage::Value) {
+            let Some(name) = undefined_path(layers, &item.variable) else { continue };
             if call.is_function(layers, &item.variable) {
                 continue;
             }
-            let Some(name) = undefined_path(layers, &item.variable) else { continue };
             let place = read_at(call, (first_line, graph), &item.template, &item.variable);
             match all.iter_mut().find(|known| known.name == name) {
                 Some(known) => known.read_at.push(place),
@@ -104,17 +104,27 @@ fn undefined_path(layers: &Layers<'_>, variable: &VariableUse) -> Option<String>
     if &**root == "." {
         return None;
     }
-    let mut name = root.to_string();
-    let Some(mut value) = layers.get(root) else { return Some(name) };
-    for part in variable.path.parts.iter() {
+    let Some(mut value) = layers.get(root) else { return Some(root.to_string()) };
+    for (index, part) in variable.path.parts.iter().enumerate() {
         let PathPart::Key(key) = part else { return None };
         // Methods and attributes of strings and lists are not data.
         let Value::Object(map) = value else { return None };
-        name = format!("{name}.{key}");
         match map.get(&**key) {
             Some(next) => value = next,
-            None => return Some(name),
+            None => return Some(joined_path(root, &variable.path.parts[..=index])),
         }
     }
     None
+}
+
+/// The path through `keys`, as a template writes it.
+fn joined_path(root: &str, keys: &[PathPart]) -> String {
+    let mut path = root.to_owned();
+    for key in keys {
+        if let PathPart::Key(key) = key {
+            path.push('.');
+            path.push_str(key);
+        }
+    }
+    path
 }

@@ -4,7 +4,7 @@
 
 use std::{
     future::{Future, poll_fn},
-    pin::pin,
+    pin::{Pin, pin},
     sync::Arc,
     task::{Context, Poll, Wake, Waker},
     thread::{self, Thread},
@@ -39,12 +39,12 @@ pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// The result of `work`. Cancelling drops it with everything that it waits for.
+/// The result of `work`, or an error as soon as it is cancelled. The caller pins `work`: a future that is passed by value
+/// is stored twice.
 pub(super) async fn unless_cancelled<T>(
     cancel: Option<&Cancel>,
-    work: impl Future<Output = Result<T>>,
+    mut work: Pin<&mut impl Future<Output = Result<T>>>,
 ) -> Result<T> {
-    let mut work = pin!(work);
     poll_fn(|context| {
         if let Some(Poll::Ready(())) = cancel.map(|cancel| cancel.poll_cancelled(context)) {
             return Poll::Ready(Err(

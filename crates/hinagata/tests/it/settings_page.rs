@@ -6,12 +6,7 @@ use hinagata::settings::{Kind, Power, SETTINGS, Setting};
 fn table() -> String {
     let row = |setting: &Setting| {
         let Setting { name, meaning, .. } = setting;
-        format!(
-            "| `{name}` | {} | {} | {meaning} | {} |\n",
-            kind(setting),
-            default(setting),
-            power(setting.power)
-        )
+        format!("| `{name}` | {} | {} | {meaning} | {} |\n", kind(setting), default(setting), power(setting))
     };
     SETTINGS.iter().map(row).collect()
 }
@@ -30,10 +25,11 @@ fn default(setting: &Setting) -> String {
     }
 }
 
-const fn power(power: Power) -> &'static str {
-    match power {
+const fn power(setting: &Setting) -> &'static str {
+    match setting.power {
         Power::Harmless => "counts",
         Power::Reaching => "counts inside the workspace",
+        Power::Raising if matches!(setting.kind, Kind::Word(_)) => "counts if it is stricter",
         Power::Raising => "counts if it is lower",
         Power::Widening => "is ignored",
     }

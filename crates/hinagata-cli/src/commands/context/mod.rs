@@ -9,7 +9,7 @@ use std::{
 };
 
 use hinagata::{Code, Error as EngineError, Reason};
-use hinagata_agent::{Project, context_error};
+use hinagata_agent::{Project, choose_model, context_error};
 use hinagata_context::{
     ContextOptions, Error, FileKind, Frame, KindRule, PackedContext, Packer, Report, TextEncoding,
 };
@@ -143,7 +143,7 @@ struct Budget {
     #[arg(long, value_name = "COUNT")]
     max_files: Option<usize>,
 
-    /// The model whose tokens are counted [default: that of the settings, else the newest of OpenAI]
+    /// The model whose tokens are counted, or estimated without its tokenizer [default: that of the settings, else o200k]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
 }
@@ -235,7 +235,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         &workspace.host.root.path,
         workspace.host.trust.is_trusted(),
     )?;
-    let options = arguments.options(project.context.clone())?;
+    let mut options = arguments.options(project.context.clone())?;
+    if let Some(model) = &arguments.budget.model {
+        choose_model(&mut options, &workspace.host.settings, &workspace.host.root.path, model)?;
+    }
     stack::run_with_stack(&options.templates.limits.clone(), || {
         arguments.pack(&options, &Reporter { project: &project, workspace: &workspace }, globals)
     })
@@ -374,7 +377,6 @@ impl Budget {
             options.tokens.max = Some(budget);
             options.tokens.all_or_nothing = true;
         }
-        options.tokens.model = self.model.clone().or(options.tokens.model.take());
     }
 }
 

@@ -38,8 +38,11 @@ pub(super) fn summary(report: &Report, advice: &str) -> String {
     }
     let _ = write!(text, ", {} bytes", group_digits(report.total_bytes));
     if let Some(tokens) = report.total_tokens {
-        let about = if report.tokens_estimated == Some(true) { "about " } else { "" };
-        let _ = write!(text, ", {about}{} tokens", group_digits(tokens as u64));
+        let tokens = group_digits(tokens as u64);
+        let _ = match report.tokens_error_percent {
+            Some(error) => write!(text, ", about {tokens} tokens (±{error} %)"),
+            None => write!(text, ", {tokens} tokens"),
+        };
     }
     let left = left_out_words(report);
     if !left.is_empty() {

@@ -5,6 +5,7 @@ mod prompts;
 mod saved;
 mod show;
 
+use hinagata::counter_for_model;
 use hinagata_process::{Failure as Ended, LlmModel, Outcome, Process, Running};
 use serde_json::{Map, Value, json};
 
@@ -39,7 +40,9 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         Some(saved) if common.options.is_empty() => saved.options.clone(),
         _ => request_options(&common.options)?,
     };
-    let model = LlmModel::new(llm, choice, options.clone());
+    let host = &workspace.host;
+    let counter = counter_for_model(&host.settings, &host.root.path, choice.name())?;
+    let model = LlmModel::new(llm, choice, options.clone()).with_counter(counter);
     let mut saved = match resumed {
         Some(saved) => saved,
         None => {

@@ -1,14 +1,15 @@
-//! Paths of this machine, which callers over HTTP do not see: the workspace and the state directory may be beneath the
-//! home directory of a person. The log keeps them.
+//! Paths of this machine, which callers on other machines do not see: the workspace and the state directory may be beneath
+//! the home directory of a person.
 
 use std::path::Path;
 
-use hinagata::StateDir;
 use serde_json::Value;
 
-/// The directories whose paths are replaced in answers.
+use crate::StateDir;
+
+/// The directories whose paths are replaced in answers to callers on other machines. Logs keep them.
 #[derive(Debug, Default)]
-pub(crate) struct LocalPlaces(Vec<(String, Replacement)>);
+pub struct LocalPlaces(Vec<(String, Replacement)>);
 
 #[derive(Clone, Copy, Debug)]
 enum Replacement {
@@ -19,7 +20,9 @@ enum Replacement {
 }
 
 impl LocalPlaces {
-    pub(crate) fn new(root: &Path, state: Option<&StateDir>) -> Self {
+    /// The root of a workspace, and the state directory of its user.
+    #[must_use]
+    pub fn new(root: &Path, state: Option<&StateDir>) -> Self {
         let state = state.map(|state| (state.path().to_owned(), Replacement::State));
         let root = (root.to_owned(), Replacement::Relative);
         let mut places = Vec::new();
@@ -36,7 +39,7 @@ impl LocalPlaces {
     }
 
     /// Replaces the paths in all texts of `value`.
-    pub(crate) fn hide_in_value(&self, value: &mut Value) {
+    pub fn hide_in_value(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
                 if let Some(shown) = self.hide_in_text(text) {
@@ -50,7 +53,8 @@ impl LocalPlaces {
     }
 
     /// `text` with its paths replaced; `None` if it has none of them.
-    pub(crate) fn hide_in_text(&self, text: &str) -> Option<String> {
+    #[must_use]
+    pub fn hide_in_text(&self, text: &str) -> Option<String> {
         let mut shown = None;
         for (path, replacement) in &self.0 {
             let current = shown.as_deref().unwrap_or(text);

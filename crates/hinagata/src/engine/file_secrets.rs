@@ -1,0 +1,59 @@
+//! Redacts secrets in files that a prompt of an untrusted workspace names, because its author may be a stranger.
+
+use std::{path::Path, sync::OnceLock};
+
+use hinagata_workspace::secret::{self, Redactor, SecretAction, SecretPolicy};
+
+use super::{builder::EngineOptions, rendered::Warning};
+use crate::Result;
+
+/// The rules for secrets in the files of one render.
+pub(super) struct FileSecrets<'s> {
+    /// `None` in a trusted workspace, where files are read as they are.
+    policy: Option<&'s SecretPolicy>,
+    /// Created for the first file: most renders read none.
+    redactor: OnceLock<Redactor>,
+}
+
+impl<'s> FileSecrets<'s> {
+    pub(super) fn new(options: &'s EngineOptions) -> Self {
+        Self { policy: (!options.trusted).then_some(&options.secrets), redactor: OnceLock::new() }
+    }
+
+    /// The content of the file `name` in `directory`, without its secrets.
+    ///
+    /// # Errors
+    /// Code `approval`, reason `secret`, for a file that is secret as a whole.
+    pub(super) fn redact_bytes(&self, directory: &Path, name: &str, content: Vec<u8>) -> Result<Vec<u8>> {
+        match self.redactor() {
+            Some(redactor) => secret::redact_bytes(redactor, directory, name, content),
+            None => Ok(content),
+        }
+    }
+
+    /// As [`FileSecrets::redact_bytes`], for a text.
+    pub(super) fn redact_text(&self, directory: &Path, name: &str, text: String) -> Result<String> {
+        match self.redactor() {
+            Some(redactor) => secret::redact_text(redactor, directory, name, text),
+            None => Ok(text),
+        }
+    }
+
+    /// Takes the warnings about redacted files.
+    pub(super) fn take_warnings(&self) -> Vec<Warning> {
+        let files = self.redactor.get().map(Redactor::take_redacted).unwrap_or_default();
+        files.iter().map(|file| Warning::new(file.path.as_str(), secret::redaction_warning(file))).collect()
+    }
+
+    fn redactor(&self) -> Option<&Redactor> {
+        let policy = self.policy?;
+        Some(self.redactor.get_or_init(|| {
+            let policy = policy.clone();
+            // That files with secrets are packed does not mean that a stranger may name them.
+            Redactor::new(match policy.action() {
+                SecretAction::Include => policy.with_action(SecretAction::Redact),
+                _ => policy,
+            })
+        }))
+    }
+}
