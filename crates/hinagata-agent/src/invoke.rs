@@ -1,13 +1,14 @@
 //! A call of an agent: from the prompt of a user to the messages of a request.
 
 use hinagata::{
-    Code, Content, Engine, Error, HintText, Message, Reason, RenderedBody, Request, Result, Warning,
+    Code, Content, Engine, Error, HintText, Reason, RenderedBody, Request, Result, Warning,
+    module::{CompiledPrompt, Element, Message, Role, json::messages_to_json},
 };
 use hinagata_context::{
     Guard, LeftOutReason, PackedContext, PackedFile, PackedResource, Packer, Progress, Report,
     merge_variables, render_file, render_text, trim_both_ends,
 };
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -32,9 +33,9 @@ pub struct Invocation {
     /// Variables with the highest precedence.
     pub variables: Map<String, Value>,
     /// The earlier messages.
-    pub history: Vec<ChatMessage>,
-    /// The role of the last message; `user` by default.
-    pub prompt_role: Option<String>,
+    pub history: Vec<Message>,
+    /// The role of the last message; the user by default.
+    pub prompt_role: Option<Role>,
     /// The source of the user prompt; replaces that of the agent.
     pub prompt_template: Option<PromptSource>,
     /// The context; replaces packing.
@@ -88,22 +89,6 @@ impl Invocation {
     }
 }
 
-/// A message of a request.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, serde::Deserialize)]
-pub struct ChatMessage {
-    /// The role of the speaker.
-    pub role: String,
-    /// The content.
-    pub content: String,
-}
-
-impl ChatMessage {
-    /// A message.
-    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
-        Self { role: role.into(), content: content.into() }
-    }
-}
-
 /// The result of a call.
 #[derive(Clone, Debug)]
 pub struct InvocationOutput {
@@ -114,7 +99,7 @@ pub struct InvocationOutput {
     /// The rendered user prompt, without the context.
     pub user: String,
     /// The messages of the request.
-    pub messages: Vec<ChatMessage>,
+    pub messages: Vec<Message>,
     /// The packed or passed context.
     pub context: PackedContext,
     /// Warnings about requests that were not fulfilled completely.
@@ -124,6 +109,20 @@ pub struct InvocationOutput {
 }
 
 impl InvocationOutput {
+    /// The texts of all messages, with blank lines between them.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let texts = self.messages.iter().map(|message| message.texts().collect::<Vec<_>>().join("\n"));
+        texts.collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// The messages as a compiled prompt, the input of every driver.
+    #[must_use]
+    pub fn prompt(&self) -> CompiledPrompt {
+        let data = self.messages.iter().cloned().map(Element::Message).collect();
+        CompiledPrompt { data, ..CompiledPrompt::default() }
+    }
+
     /// The result as JSON, with hints in the words of a door: the report of each file, but not the files again.
     #[must_use]
     pub fn to_json_with(&self, hint_text: HintText) -> Value {
@@ -133,7 +132,7 @@ impl InvocationOutput {
             "model": self.agent.model,
             "system": self.system,
             "user": self.user,
-            "messages": self.messages,
+            "messages": messages_to_json(&self.messages),
             "context": {"totalBytes": self.context.total_bytes, "report": self.context.report},
             "warnings": warnings.map(|warning| warning.to_json_with(hint_text)).collect::<Vec<_>>(),
         })
@@ -227,7 +226,7 @@ impl Call<'_> {
                 "context".to_owned(),
                 json!({"files": files, "resources": resources, "text": text, "totalBytes": total_bytes}),
             ),
-            ("history".to_owned(), json!(self.invocation.history)),
+            ("history".to_owned(), messages_to_json(&self.invocation.history)),
         ]);
         if let Some(parent) = &self.invocation.parent {
             bag.insert("parent".to_owned(), json!({"id": parent}));
@@ -290,15 +289,15 @@ impl Call<'_> {
         }
     }
 
-    fn build_messages(&self, system: &str, user: &str) -> Vec<ChatMessage> {
+    fn build_messages(&self, system: &str, user: &str) -> Vec<Message> {
         let mut messages = Vec::with_capacity(self.invocation.history.len() + 2);
         // An agent without instructions has no system message; providers reject empty ones.
         if self.project.profile.is_compat() || !system.is_empty() {
-            messages.push(ChatMessage::new("system", system));
+            messages.push(Message::system(system));
         }
         messages.extend(self.invocation.history.iter().cloned());
-        let role = self.invocation.prompt_role.as_deref().unwrap_or("user");
-        messages.push(ChatMessage::new(role, format!("{user}{}", self.context_suffix())));
+        let role = self.invocation.prompt_role.unwrap_or(Role::User);
+        messages.push(Message::from_content(role, format!("{user}{}", self.context_suffix())));
         messages
     }
 
@@ -315,7 +314,7 @@ impl Call<'_> {
 }
 
 /// The warning about a conversation that becomes one text.
-fn conversation_warning(id: &str, messages: &[Message]) -> Option<Warning> {
+fn conversation_warning(id: &str, messages: &[hinagata::Message]) -> Option<Warning> {
     let is_text = |content: &Content| matches!(content, Content::Text(_));
     let lost = match () {
         () if !messages.iter().flat_map(|message| &message.content).all(is_text) => {

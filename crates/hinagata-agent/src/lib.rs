@@ -26,7 +26,7 @@
 //! assert_eq!(invoked.system, "You are manager, calm.");
 //! assert_eq!(invoked.user, "Light {{ it }}");
 //! let packed = "<workspace_context>\n// File: lamp.md\nA lamp.\n// End of lamp.md\n</workspace_context>";
-//! assert!(invoked.messages[1].content.ends_with(packed));
+//! assert!(invoked.messages[1].as_text().is_some_and(|text| text.ends_with(packed)));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -43,7 +43,7 @@ mod warnings;
 pub use agent::{Agent, PromptSource};
 pub use context::choose_model;
 pub use error::{context_error, left_out_reason};
-pub use invoke::{ChatMessage, GivenContext, Invocation, InvocationOutput};
+pub use invoke::{GivenContext, Invocation, InvocationOutput};
 pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};
 pub use request::PackRequest;

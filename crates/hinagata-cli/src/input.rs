@@ -7,6 +7,9 @@ use std::{
     path::Path,
 };
 
+use hinagata::module::{Message, read_messages};
+use serde_json::Value;
+
 use crate::failure::Failure;
 
 /// Bytes of a file with variables.
@@ -55,6 +58,21 @@ impl Inputs {
             Failure::usage_error(format!("`{argument}`: the file is not UTF-8 from byte {at} on"))
         })
     }
+}
+
+/// The messages in a file, in the format of any provider: a list, or an object with `messages`.
+pub(crate) fn read_conversation(path: &Path, inputs: &Inputs) -> Result<Vec<Message>, Failure> {
+    let name = path.display().to_string();
+    let invalid = |why: String| {
+        Failure::usage_error(format!("`{name}` is not a conversation: {why}"))
+            .with_hint(r#"write a list such as [{"role": "user", "content": "Hello"}]"#)
+    };
+    let text = inputs.read_text(path, &name)?;
+    let mut value: Value = serde_json::from_str(&text).map_err(|error| invalid(error.to_string()))?;
+    if let Some(messages) = value.get_mut("messages") {
+        value = messages.take();
+    }
+    read_messages(&value).map_err(|error| invalid(error.to_string()))
 }
 
 /// The sentence of the system without its number.

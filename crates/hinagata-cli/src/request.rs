@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hinagata::{
     Warning,
-    module::driver::{Files, Formatted, OutputFormat, RequestOptions},
+    module::driver::{Files, Formatted, OutputFormat, RequestOptions, TurnRule},
     secret::{self, RedactedFile, Redactor},
     source::Directory,
 };
@@ -27,12 +27,23 @@ pub(crate) fn format_parser() -> impl TypedValueParser<Value = OutputFormat> {
     PossibleValuesParser::new(OutputFormat::ALL.map(value)).try_map(known)
 }
 
+/// Reads the name of a rule about turns from the command line.
+fn turns_parser() -> impl TypedValueParser<Value = TurnRule> {
+    let value = |rule: TurnRule| PossibleValue::new(rule.name()).help(rule.description());
+    let known = |name: String| TurnRule::from_name(&name).ok_or("unknown rule");
+    PossibleValuesParser::new(TurnRule::ALL.map(value)).try_map(known)
+}
+
 /// Options of every command that makes requests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct RequestArguments {
     /// Model of the request [default: the model of the prompt]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+
+    /// Which neighbouring messages of one speaker become one [default: the rule of the provider]
+    #[arg(long, value_name = "RULE", value_parser = turns_parser())]
+    turns: Option<TurnRule>,
 
     /// Directory of attached files; without it, only URLs and inline data can be attached
     #[arg(long, value_name = "DIR")]
@@ -47,7 +58,11 @@ impl RequestArguments {
         mut options: RequestOptions,
         redactor: &Redactor,
     ) -> Result<RequestOptions, Failure> {
-        let passed = [("--model", self.model.is_some()), ("--files", self.files.is_some())];
+        let passed = [
+            ("--model", self.model.is_some()),
+            ("--files", self.files.is_some()),
+            ("--turns", self.turns.is_some()),
+        ];
         if let Some((name, _)) = passed.into_iter().find(|(_, passed)| *passed)
             && output_format.and_then(OutputFormat::driver).is_none()
         {
@@ -73,12 +88,13 @@ impl RequestArguments {
         self.model.as_deref()
     }
 
-    /// `options` with the directory of attached files, whose secrets `redactor` redacts.
+    /// `options` with the rule about turns and the directory of attached files, whose secrets `redactor` redacts.
     pub(crate) fn with_files(
         &self,
-        options: RequestOptions,
+        mut options: RequestOptions,
         redactor: &Redactor,
     ) -> Result<RequestOptions, Failure> {
+        options.turns = self.turns.or(options.turns);
         match &self.files {
             None => Ok(options.with_files(Nowhere)),
             Some(path) => {
@@ -126,7 +142,7 @@ impl Files for Nowhere {
 /// Warns about parts that a request cannot represent.
 pub(crate) fn warn_left_out(notes: &[String]) {
     for note in notes {
-        let mut diagnostic = Diagnostic::new("", exit::Code::Success, format!("left out: {note}"));
+        let mut diagnostic = Diagnostic::new("", exit::Code::Success, note.clone());
         diagnostic.level = Level::Warning;
         output::print_status(&diagnostic.render_text());
     }

@@ -37,10 +37,8 @@ pub(crate) fn stop_signal() -> Result<impl Future<Output = ()>, Failure> {
 }
 
 /// The hangup signals (SIGHUP) of this process. Other systems than Unix have none.
-#[cfg(feature = "server")]
 pub(crate) struct Hangups(#[cfg(unix)] tokio::signal::unix::Signal);
 
-#[cfg(feature = "server")]
 impl Hangups {
     /// Listens. From here on, the signal does not end the process.
     pub(crate) fn listen() -> Result<Self, Failure> {

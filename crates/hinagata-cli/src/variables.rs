@@ -172,7 +172,7 @@ fn strip_escape(text: &str) -> &str {
 }
 
 /// Parses a file: YAML or JSON by its name, else by its content.
-fn data_file(file: &Path, argument: &str, inputs: &Inputs) -> Result<Json, Failure> {
+pub(crate) fn data_file(file: &Path, argument: &str, inputs: &Inputs) -> Result<Json, Failure> {
     let text = inputs.read_text(file, argument)?;
     let yaml = || yaml_value(&display_name(file), &text);
     match file.extension().and_then(|extension| extension.to_str()) {

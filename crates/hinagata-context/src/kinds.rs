@@ -295,13 +295,24 @@ pub(crate) fn describes_project(path: &str) -> bool {
     MANIFESTS.contains(&lower.as_str()) || !lower.contains('/') && lower.split('.').next() == Some("readme")
 }
 
+/// Extensions that follow that of the file which a file is a template or a copy of.
+const COPY_EXTENSIONS: &[&str] =
+    &["bak", "dist", "example", "in", "orig", "sample", "template", "tmpl", "tpl"];
+
 /// Whether a file is a program, as far as its name tells: unknown extensions are, and names without one are if the file
 /// can be executed.
 pub(crate) fn is_source(path: &str, is_executable: impl FnOnce() -> bool) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let name = match name.rsplit_once('.') {
+        Some((inner, last)) if COPY_EXTENSIONS.contains(&last) && inner.contains('.') => inner.to_owned(),
+        _ => name,
+    };
     let extension = extension(&name);
     if extension.is_empty() || extension.len() == name.len() - 1 {
         return PROGRAM_NAMES.contains(&name.as_str()) || is_executable();
+    }
+    if name.starts_with("readme.") {
+        return false;
     }
     let is_other = OTHER_EXTENSIONS.contains(extension) || DATA_EXTENSIONS.contains(extension);
     !is_other || name == "cmakelists.txt"
@@ -374,12 +385,31 @@ mod tests {
 
     #[test]
     fn unknown_names_are_programs_and_prose_is_not() {
-        for path in ["kernel.cu", "Main.PY", "a/b.prompty", "CMakeLists.txt", "Makefile", "x.rs"] {
+        for path in [
+            "kernel.cu",
+            "Main.PY",
+            "a/b.prompty",
+            "CMakeLists.txt",
+            "Makefile",
+            "x.rs",
+            "config.h.in",
+            "page.tmpl",
+        ] {
             assert!(is_source(path, || false), "{path}");
         }
-        for path in
-            ["README.md", "LICENSE", "docs/a.rst", "ci.yml", ".gitignore", "a.json", "CHANGELOG", "run"]
-        {
+        for path in [
+            "README.md",
+            "LICENSE",
+            "docs/a.rst",
+            "ci.yml",
+            ".gitignore",
+            "a.json",
+            "CHANGELOG",
+            "run",
+            "README.SETUP",
+            "rg.1.txt.tpl",
+            "Cargo.toml.orig",
+        ] {
             assert!(!is_source(path, || false), "{path}");
         }
         assert!(is_source("tools/run", || true) && !is_source("README.md", || true));

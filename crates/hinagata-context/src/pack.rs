@@ -95,7 +95,9 @@ impl<'p> Packer<'p> {
         };
         let mut report = Work::new(&job, &gathered, &rungs, sections).run(report, sink)?;
         let is_reported = report.notices.iter().any(|notice| notice.about == "git");
-        report.notices.extend(facts.problem().filter(|_| !is_reported).map(|problem| {
+        // The rank of files matters where not all of them fit.
+        let is_ranked = report.entries.iter().any(|entry| entry.is_lowered(options.form));
+        report.notices.extend(facts.problem().filter(|_| is_ranked && !is_reported).map(|problem| {
             Notice::new("git", None, format!("files are ranked without their history: {problem}"))
         }));
         report.add_file_notices(&gathered.named, options.form);

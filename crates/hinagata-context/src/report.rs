@@ -123,6 +123,11 @@ impl Entry {
         self.is_whole() || form.compress && self.form() == Some(PackedForm::Outlined)
     }
 
+    /// Whether it is not in the context as asked for, because it does not fit.
+    pub(crate) fn is_lowered(&self, form: TextForm) -> bool {
+        self.reason() == Some(LeftOutReason::Budget) || self.form().is_some() && !self.is_in_form(form)
+    }
+
     /// Why it is not in the context; `None` if it is, at least its name.
     #[must_use]
     pub fn reason(&self) -> Option<LeftOutReason> {

@@ -9,7 +9,7 @@ use crate::{
     form::{cut_end, cut_text, line_count, shape_outline, shape_text},
     frame::Frame,
     options::TextForm,
-    outline::{OutlineKind, outline_text},
+    outline::{OutlineKind, OutlinePart, outline_text},
     report::PackedForm,
 };
 
@@ -79,7 +79,7 @@ impl Rungs<'_> {
         self.fitting_piece(path, PackedForm::Cut, Cow::Owned(text), bytes, tokens)
     }
 
-    /// The outline of a file in its form, if there is one that is shorter than the file.
+    /// The outline of a file in its form, if there is one that is shorter than the file and has lines of it.
     fn outline(&self, path: &str, content: &str) -> Option<(PackedForm, String)> {
         let outline = outline_text(path, content);
         let form = match outline.kind() {
@@ -88,7 +88,8 @@ impl Rungs<'_> {
             OutlineKind::Unknown => return None,
         };
         let text = shape_outline(&outline, self.form, line_count(content));
-        (outline.folded_lines() > 0 && text.len() < content.len()).then_some((form, text))
+        let has_lines = outline.parts().iter().any(|part| matches!(part, OutlinePart::Lines { .. }));
+        (has_lines && outline.folded_lines() > 0 && text.len() < content.len()).then_some((form, text))
     }
 
     fn fitting_piece(

@@ -198,8 +198,10 @@ impl Excluded {
         let (mut names, mut paths, mut directories) = (Vec::new(), Vec::new(), Vec::new());
         for pattern in patterns {
             for pattern in expand_braces(pattern)? {
+                // `./name` is the file at the base alone.
+                let is_path = pattern.contains('/');
                 let pattern = without_dot(&pattern);
-                match pattern.contains('/') {
+                match is_path {
                     true => paths.push(pattern.to_owned()),
                     false => names.push(pattern.to_owned()),
                 }

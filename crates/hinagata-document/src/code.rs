@@ -44,6 +44,8 @@ pub enum Code {
     Tool,
     /// A model failed.
     Model,
+    /// The answer of a model does not follow its schema.
+    Answer,
     /// The operating system refused: a taken TCP port, a thread, random bytes, a watch.
     System,
 }
@@ -75,7 +77,7 @@ const fn spec(name: &'static str, title: &'static str, http: u16, rpc: i32, exit
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Id,
         Self::NotFound,
         Self::Conflict,
@@ -95,6 +97,7 @@ impl Code {
         Self::Store,
         Self::Tool,
         Self::Model,
+        Self::Answer,
         Self::System,
     ];
 
@@ -125,6 +128,7 @@ impl Code {
             Self::Store => spec("store", "Store unavailable", 503, INTERNAL, 5),
             Self::Tool => spec("tool", "Tool failed", 502, INTERNAL, 5),
             Self::Model => spec("model", "Model failed", 502, INTERNAL, 5),
+            Self::Answer => spec("answer", "Answer does not follow its schema", 502, INTERNAL, 1),
             Self::System => spec("system", "System error", 500, INTERNAL, 1),
         }
     }

@@ -116,6 +116,22 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Whether the model calls tools.
+    #[must_use]
+    pub fn has_tool_calls(&self) -> bool {
+        let completion = self.to_completion().ok();
+        let calls =
+            completion.as_ref().and_then(|completion| completion.pointer("/choices/0/message/tool_calls"));
+        calls.and_then(Value::as_array).is_some_and(|calls| !calls.is_empty())
+    }
+
+    /// The tokens of the answer, if the provider reports them.
+    pub(crate) fn answer_tokens(&self) -> Option<u64> {
+        completion::count_at(&self.to_completion().ok()?, "/usage/completion_tokens")
+    }
+}
+
 /// The error of a response with a success status that is not an answer. It contains what the provider says instead.
 pub(crate) fn invalid_answer(choice: &ChosenModel, body: &Bytes) -> Error {
     let start = body.slice(..body.len().min(MOST_OF_AN_ERROR));

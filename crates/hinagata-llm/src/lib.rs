@@ -24,6 +24,7 @@
 //! appear in errors, logs or `Debug`.
 
 mod answer;
+mod checked;
 mod client;
 mod completion;
 mod connector;
@@ -32,7 +33,6 @@ mod failure;
 mod gate;
 mod lines;
 mod llm;
-mod messages;
 mod models;
 mod options;
 mod port;
@@ -44,8 +44,10 @@ mod retry;
 mod secret;
 mod span;
 mod stream;
+mod verdict;
 
 pub use answer::Answer;
+pub use checked::{ChatCall, CheckedReply};
 pub use failure::ProviderFailure;
 pub use llm::Llm;
 pub use models::{ChosenModel, ModelInfo, Models, ProviderInfo};

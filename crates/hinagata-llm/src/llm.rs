@@ -18,6 +18,7 @@ use tracing::Instrument as _;
 
 use crate::{
     Answer, AnswerStream, ChosenModel, Models, ProviderRequest,
+    checked::AnswerRules,
     client::{Sender, read_body},
     connector::Connector,
     gate::{Clock, GateRules},
@@ -36,9 +37,11 @@ pub struct Llm(pub(crate) Arc<Inner>);
 pub(crate) struct Inner {
     registry: Registry,
     sender: Sender,
-    timeout: Duration,
+    pub(crate) timeout: Duration,
     max_answer: usize,
     system: Option<String>,
+    /// How answers with a schema are checked.
+    pub(crate) answers: AnswerRules,
     /// Most tokens of an answer to a hook.
     pub(crate) hook_tokens: u64,
     /// The threads for calls from hooks.
@@ -88,6 +91,7 @@ impl Llm {
             timeout: time("llm.timeout", 120),
             max_answer: most.unwrap_or(usize::MAX),
             system: settings.text("llm.system").map(str::to_owned),
+            answers: AnswerRules::from_settings(settings),
             hook_tokens: settings.count("hooks.max_tokens").unwrap_or(u64::MAX),
             runtime: LazyRuntime::new("hinagata-llm"),
         })))
@@ -143,9 +147,14 @@ impl Llm {
     /// # Errors
     /// Code `model`; [`crate::ProviderFailure`] holds the response of the provider.
     pub async fn send_chat(&self, request: ProviderRequest) -> Result<Answer> {
+        self.send_chat_within(request, self.0.timeout).await
+    }
+
+    /// As [`Llm::send_chat`], within `time`.
+    pub(crate) async fn send_chat_within(&self, request: ProviderRequest, time: Duration) -> Result<Answer> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
         let call = pin!(self.read_answer(&request));
-        let call = self.0.sender.guard_call(&request.choice, self.0.timeout, call);
+        let call = self.0.sender.guard_call(&request.choice, time, call);
         let answer = call.instrument(span.clone()).await;
         let answer = answer.map(|(answer, _)| answer);
         record_call(&request.choice, started, &answer);

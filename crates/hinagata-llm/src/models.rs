@@ -10,6 +10,7 @@ use crate::{
     ProviderKind,
     endpoint::{Endpoint, Env, Header, ProviderSettings, setting_error},
     failure::validation_error,
+    request::{TURNS, parse_turns},
 };
 
 /// The model of a call.
@@ -139,6 +140,8 @@ struct OwnSettings {
     /// The file that its tokens are counted with.
     #[serde(rename = "tokenizer")]
     _tokenizer: Option<String>,
+    /// Which messages share a turn; the same as the option.
+    turns: Option<String>,
 }
 
 /// The models and providers of the settings.
@@ -207,7 +210,15 @@ impl Registry {
             let reach = reaches.get(&provider).cloned().unwrap_or_default().with_overrides(more);
             endpoint = Endpoint::new(&provider, &reach, &setting, env)?;
         }
-        let options = Arc::new(own.options);
+        let mut options = own.options;
+        if let Some(turns) = own.turns {
+            parse_turns(&turns).map_err(|_| {
+                setting_error(&setting, format!("unknown rule `{turns}` in `{setting}.turns`"))
+                    .with_hint("use `as-is`, `join` or `alternate`")
+            })?;
+            options.insert(TURNS.to_owned(), turns.into());
+        }
+        let options = Arc::new(options);
         let choice = ChosenModel { name: name.as_str().into(), model: model.into(), endpoint, options };
         self.models.insert(name, choice);
         Ok(())

@@ -3,34 +3,43 @@
 use std::sync::Arc;
 
 use hinagata::{
-    Reason, RenderedBody, Result,
-    module::driver::RequestOptions,
+    Reason, Result,
+    module::{CompiledPrompt, Element, driver::RequestOptions},
     ports::{Model, ModelRequest, PortFuture},
 };
-use serde_json::Map;
+use serde_json::{Map, Value};
 
-use crate::{Llm, ProviderRequest, failure::model_error};
+use crate::{ChatCall, Llm, failure::model_error};
 
 impl Llm {
-    fn hook_request(&self, request: ModelRequest) -> Result<ProviderRequest> {
+    fn hook_call(&self, request: ModelRequest) -> Result<ChatCall> {
         let choice = self.choose_model(request.model.as_deref(), None)?;
-        let prompt = RenderedBody::Messages(request.messages).prompt()?;
+        let data = request.messages.into_iter().map(Element::Message).collect();
+        let schema = request.schema.map(Arc::new);
+        let prompt = Arc::new(CompiledPrompt { data, schema, ..CompiledPrompt::default() });
         let most = self.0.hook_tokens;
         let max_tokens = Some(request.max_tokens.map_or(most, |asked| asked.min(most)));
         let base = RequestOptions { max_tokens, ..RequestOptions::default() };
-        self.build_prompt_request(&choice, Arc::new(prompt), base, &Map::new())
+        Ok(ChatCall { choice, prompt, base, options: Map::new() })
+    }
+
+    async fn answer_hook(self, call: ChatCall) -> Result<Value> {
+        let reply = self.send_checked(call).await?;
+        match reply.checked {
+            Some(checked) => Ok(checked.value),
+            None => reply.answer.text().map(Value::String),
+        }
     }
 }
 
 impl Model for Llm {
-    fn call_model(&self, request: ModelRequest) -> PortFuture<'_, Result<String>> {
-        let request = match self.hook_request(request) {
-            Ok(request) => request,
+    fn call_model(&self, request: ModelRequest) -> PortFuture<'_, Result<Value>> {
+        let call = match self.hook_call(request) {
+            Ok(call) => call,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };
-        let llm = self.clone();
         // It runs on its own threads, because the caller may have no tokio runtime.
-        let running = self.0.runtime.spawn(async move { llm.send_chat(request).await?.text() });
+        let running = self.0.runtime.spawn(self.clone().answer_hook(call));
         Box::pin(async move {
             running.await.unwrap_or_else(|stopped| Err(model_error(Reason::Runtime, stopped.to_string())))
         })

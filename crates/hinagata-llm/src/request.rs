@@ -4,9 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use hinagata::{
-    Result,
+    Reason, Result,
     definition::module_error,
-    module::{CompiledPrompt, Element, Role, TextElement, driver::RequestOptions},
+    module::{
+        CompiledPrompt, Element, Role, TextElement,
+        driver::{RequestOptions, TurnRule},
+        read_messages,
+    },
 };
 use hyper::Uri;
 use serde_json::{Map, Value};
@@ -15,7 +19,6 @@ use url::Url;
 use crate::{
     ChosenModel,
     failure::validation_error,
-    messages,
     options::{self, RequestFields, Translated},
     providers::StreamField,
 };
@@ -70,6 +73,21 @@ impl ProviderRequest {
     }
 }
 
+/// The option that says which messages share a turn.
+pub(crate) const TURNS: &str = "turns";
+
+/// The rule with this name.
+///
+/// # Errors
+/// Code `validation`, reason `option`.
+pub(crate) fn parse_turns(name: &str) -> Result<TurnRule> {
+    TurnRule::from_name(name).ok_or_else(|| {
+        validation_error("the option `turns` must be `as-is`, `join` or `alternate`")
+            .with_reason(Reason::Option)
+            .with("option", TURNS)
+    })
+}
+
 /// Builds a request from the options of the prompt, `base`, and those of the caller, `options`.
 ///
 /// # Errors
@@ -82,20 +100,22 @@ pub(crate) fn build_request(
     system: Option<&str>,
 ) -> Result<ProviderRequest> {
     let base = RequestOptions { model: Some(choice.model().to_owned()), stream: None, ..base };
-    let (options, messages) = merge_options(choice, &base, options);
-    let prompt = with_system(prompt, system);
+    let (mut options, messages) = merge_options(choice, &base, options);
+    let turns = options.shift_remove(TURNS).map(|turns| parse_turns(turns.as_str().unwrap_or_default()));
+    let base = RequestOptions { turns: turns.transpose()?.or(base.turns), ..base };
+    let prompt = with_messages(with_system(prompt, system), messages.as_ref())?;
     let spec = choice.kind().spec();
     let made = match &spec.translation {
         None => {
             let options = options::openai_options(base, options, choice.endpoint.is_openai());
             let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
             let notes = made.notes().to_vec();
-            (append_messages(made.into_bytes(), messages)?, notes)
+            (made.into_bytes(), notes)
         }
         Some(translation) => {
             let Translated { options, schema, fields } =
                 options::translate_options(spec.name, translation, base, options)?;
-            let prompt = with_answer(prompt, schema, messages.as_ref())?;
+            let prompt = with_schema(prompt, schema);
             let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
             (merge_fields(made.body(), fields), made.notes().to_vec())
         }
@@ -116,6 +136,7 @@ fn merge_options(
         "top_k" => base.top_k.is_some(),
         "stop" => !base.stop.is_empty(),
         "seed" => base.seed.is_some(),
+        TURNS => base.turns.is_some(),
         _ => false,
     };
     let defaults = choice.options.iter().filter(|(key, _)| !of_prompt(key));
@@ -142,36 +163,25 @@ fn with_system(prompt: Arc<CompiledPrompt>, system: Option<&str>) -> Arc<Compile
     Arc::new(prompt)
 }
 
-/// Adds the schema and the messages of the caller.
-fn with_answer(
-    prompt: Arc<CompiledPrompt>,
-    schema: Option<Value>,
-    messages: Option<&Value>,
-) -> Result<Arc<CompiledPrompt>> {
-    if schema.is_none() && messages.is_none() {
-        return Ok(prompt);
-    }
+/// Adds the schema of the caller.
+fn with_schema(prompt: Arc<CompiledPrompt>, schema: Option<Value>) -> Arc<CompiledPrompt> {
+    let Some(schema) = schema else { return prompt };
     let mut prompt = Arc::unwrap_or_clone(prompt);
-    if let Some(schema) = schema {
-        prompt.schema = Some(Arc::new(schema));
-    }
-    if let Some(messages) = messages {
-        prompt.output.extend(messages::parse_messages(messages)?);
-    }
-    Ok(Arc::new(prompt))
+    prompt.schema = Some(Arc::new(schema));
+    Arc::new(prompt)
 }
 
-/// Appends messages of the caller to an OpenAI body, unchanged.
-fn append_messages(body: Vec<u8>, messages: Option<Value>) -> Result<Vec<u8>> {
-    let Some(messages) = messages else { return Ok(body) };
-    let Value::Array(more) = messages else {
-        return Err(validation_error("the option `messages` must be a list").with("option", "messages"));
-    };
-    let mut body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    if let Some(all) = body.get_mut("messages").and_then(Value::as_array_mut) {
-        all.extend(more);
-    }
-    Ok(body.to_string().into_bytes())
+/// Adds the messages of the caller, in the format of any provider.
+fn with_messages(prompt: Arc<CompiledPrompt>, messages: Option<&Value>) -> Result<Arc<CompiledPrompt>> {
+    let Some(messages) = messages else { return Ok(prompt) };
+    let messages = read_messages(messages).map_err(|error| {
+        validation_error(format!("invalid option `messages`: {error}"))
+            .with_reason(Reason::Option)
+            .with("option", "messages")
+    })?;
+    let mut prompt = Arc::unwrap_or_clone(prompt);
+    prompt.output.extend(messages.into_iter().map(Element::Message));
+    Ok(Arc::new(prompt))
 }
 
 /// Merges fields into a body.

@@ -25,6 +25,7 @@ use crate::{
     lines::{Events, Lines},
     providers::{Framing, Translation},
     response::ProviderResponse,
+    verdict::Judged,
 };
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
@@ -74,6 +75,13 @@ impl AnswerStream {
     /// The stream with the pass of its call.
     pub(crate) fn with_pass(self, pass: Pass) -> Self {
         Self { pass: Some(pass), ..self }
+    }
+
+    /// The stream with a last chunk that contains the verdict of `judge` about the whole text as `answer`.
+    #[must_use]
+    pub fn with_verdict(self, judge: impl FnOnce(&str) -> Option<Value> + Send + 'static) -> Self {
+        let judged = Judged::new(self.pieces, self.longest, Box::new(judge));
+        Self { pieces: Box::pin(try_unfold(judged, Judged::next)), ..self }
     }
 
     /// The model that answers.

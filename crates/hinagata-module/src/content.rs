@@ -86,6 +86,8 @@ pub enum Attachment {
         path: Text,
         /// Its media type, such as `application/pdf`.
         mime_type: Text,
+        /// Its name, if it differs from the last part of the path.
+        name: Option<Text>,
     },
 }
 
@@ -105,7 +107,7 @@ impl Attachment {
     /// A file at a path.
     #[must_use]
     pub fn file(path: impl Into<Text>, mime_type: impl Into<Text>) -> Self {
-        Self::File { path: path.into(), mime_type: mime_type.into() }
+        Self::File { path: path.into(), mime_type: mime_type.into(), name: None }
     }
 }
 

@@ -22,7 +22,8 @@
 //! ```
 //!
 //! Structure is static and data is dynamic: texts, messages, materials and chunks can depend on the context, but headings
-//! cannot, and no text can imitate structure. This crate does no input or output.
+//! cannot. No message, material or chunk can imitate structure; texts of a function belong to the program that wrote it,
+//! which can use [`escape_headings`] for data in them. This crate does no input or output.
 
 pub mod answer;
 mod compile;
@@ -54,11 +55,15 @@ pub use entry::{
 };
 pub use error::{Error, Problem, nearest_names};
 pub use format::{
-    Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions, element_text, elements_text, prompt_text,
+    Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions, element_text, elements_text,
+    escape_headings, may_have_heading, prompt_text,
 };
 pub use json::Functions;
 pub use merge::merge_modules;
-pub use message::{Message, Role, Said, ToolCall, ToolResult, ToolValue};
+pub use message::{
+    Message, MessageFormat, MessagePart, MessageReader, PartContent, Reasoning, Role, ToolCall, ToolResult,
+    ToolValue, read_messages,
+};
 pub use module::PromptModule;
 pub use section::{CustomSection, Order, Part, Section, SectionName};
 pub use text::Text;

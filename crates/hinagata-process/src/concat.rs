@@ -1,6 +1,8 @@
 //! `concat`: processes each chunk separately and joins the answers.
 
-use futures_util::{StreamExt as _, stream};
+use std::collections::BTreeMap;
+
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use hinagata::{Result, module::PromptModule};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -35,6 +37,9 @@ pub struct ConcatContext {
     /// The number of chunks with answers.
     #[serde(default)]
     pub processed_count: usize,
+    /// Answers of concurrent calls that arrived before those of earlier chunks, by the number of their chunk.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub ahead: BTreeMap<usize, String>,
     /// Other variables of the prompts.
     #[serde(flatten)]
     pub variables: Map<String, Value>,
@@ -74,6 +79,12 @@ impl Concat {
         if self.context.chunks.is_empty() {
             return Err(no_chunks_error());
         }
+        if self.options.batch_size > 1 {
+            // An answer to one chunk cannot replace a part of an answer to several.
+            self.context.ahead.clear();
+        }
+        self.settle_answers();
+        running.keep_begin(self)?;
         let steps = self.steps();
         match self.options.parallel && self.options.batch_size <= 1 {
             true => self.at_once(running, &steps).await?,
@@ -82,15 +93,17 @@ impl Concat {
         Ok(Outcome::from_output(self.joined_answers(), running.model))
     }
 
+    /// The calls whose answers are missing.
     fn steps(&self) -> Vec<Step> {
         let (size, end) = (self.options.batch_size.max(1), self.context.chunks.len());
         let starts = (self.context.processed_count..end).step_by(size);
+        let starts: Vec<usize> = starts.filter(|start| !self.context.ahead.contains_key(start)).collect();
         let total = starts.len();
         let step = |(number, start): (usize, usize)| {
             let chunks = Some(Range { start, end: start.saturating_add(size).min(end) });
             Step { phase: Phase::Concat, number, total, chunks }
         };
-        starts.enumerate().map(step).collect()
+        starts.into_iter().enumerate().map(step).collect()
     }
 
     /// The context of a call, without the answers before it.
@@ -108,27 +121,49 @@ impl Concat {
             let mut context = self.context_of(step);
             context["results"] = json!(self.context.results);
             let answer = running.ask_model(step, &says, &context).await?;
-            self.keep(running, step, answer.content);
+            self.keep(running, step, answer.content)?;
         }
         Ok(())
     }
 
+    /// Makes a few calls at the same time. After a failure no call starts, and the answers of those under way are kept.
     async fn at_once(&mut self, running: &Running<'_>, steps: &[Step]) -> Result<()> {
         let says = &PromptModule::new();
-        let contexts: Vec<Value> = steps.iter().map(|step| self.context_of(*step)).collect();
-        let calls = steps.iter().zip(&contexts);
-        let calls =
-            calls.map(|(step, context)| async { (*step, running.ask_model(*step, says, context).await) });
-        let mut answers = stream::iter(calls.collect::<Vec<_>>()).buffered(AT_ONCE);
-        while let Some((step, answer)) = answers.next().await {
-            self.keep(running, step, answer?.content);
+        let call = |(step, context): (Step, Value)| async move {
+            (step, running.ask_model(step, says, &context).await)
+        };
+        let contexts: Vec<(Step, Value)> = steps.iter().map(|step| (*step, self.context_of(*step))).collect();
+        let mut calls = contexts.into_iter().map(call);
+        let mut under_way: FuturesUnordered<_> = calls.by_ref().take(AT_ONCE).collect();
+        let mut failed = None;
+        while let Some((step, answer)) = under_way.next().await {
+            match answer.and_then(|answer| self.keep(running, step, answer.content)) {
+                Ok(()) if failed.is_none() => under_way.extend(calls.next()),
+                Ok(()) => {}
+                Err(error) => failed = failed.or(Some(error)),
+            }
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 
-    fn keep(&mut self, running: &Running<'_>, step: Step, answer: String) {
-        self.context.results.push(answer);
-        self.context.processed_count = step.chunks.map_or(self.context.processed_count, |chunks| chunks.end);
-        running.report_finished(step);
+    fn keep(&mut self, running: &Running<'_>, step: Step, answer: String) -> Result<()> {
+        let Range { start, end } = step.chunks.unwrap_or_default();
+        if start == self.context.processed_count {
+            self.context.results.push(answer);
+            self.context.processed_count = end;
+        } else {
+            self.context.ahead.insert(start, answer);
+        }
+        self.settle_answers();
+        running.keep_answer(self, step)
+    }
+
+    /// Moves the answers ahead that are next in order to the results.
+    fn settle_answers(&mut self) {
+        let ConcatContext { results, processed_count, ahead, .. } = &mut self.context;
+        while let Some(answer) = ahead.remove(processed_count) {
+            results.push(answer);
+            *processed_count += 1;
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The data of processes, as their contexts hold it.
 
+use hinagata::module::Message;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -86,39 +87,26 @@ pub struct Note {
     pub content: String,
 }
 
-/// A message of a conversation, as contexts hold it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct DialogueMessage {
-    /// The role of the speaker.
-    pub role: String,
-    /// A string, or a list of parts.
-    #[serde(default)]
-    pub content: Value,
-    /// The tokens that it takes of a limit, with the error of an estimate; counted if missing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub usage: Option<u64>,
-    /// Other members: a name, tool calls.
-    #[serde(flatten)]
-    pub more: Map<String, Value>,
+/// The tokens of a message: its texts, calls, results and everything else that it was read from.
+pub(crate) fn message_tokens(message: &Message, model: &dyn Ask) -> u64 {
+    let count = |text: &str| model.count_tokens(text).upper_bound() as u64;
+    message.usage().unwrap_or_else(|| match message.as_text() {
+        Some(text) => count(text),
+        None => message.to_documents().iter().map(|document| count(&document.to_string())).sum(),
+    })
 }
 
-impl DialogueMessage {
-    /// A message with a text.
-    #[must_use]
-    pub fn new(role: impl Into<String>, text: impl Into<String>) -> Self {
-        Self { role: role.into(), content: Value::String(text.into()), usage: None, more: Map::new() }
+/// Messages in files: as they were read, in the format of any provider.
+pub(crate) mod conversation {
+    use hinagata::module::{Message, json::messages_to_json, read_messages};
+    use serde::{Deserialize as _, Deserializer, Serialize as _, Serializer, de::Error as _};
+    use serde_json::Value;
+
+    pub(crate) fn serialize<S: Serializer>(messages: &[Message], serializer: S) -> Result<S::Ok, S::Error> {
+        messages_to_json(messages).serialize(serializer)
     }
 
-    /// The tokens of its content and its tool calls.
-    pub(crate) fn count_tokens(&self, model: &dyn Ask) -> u64 {
-        let count = |text: &str| model.count_tokens(text).upper_bound() as u64;
-        self.usage.unwrap_or_else(|| {
-            let said = match &self.content {
-                Value::String(text) => count(text),
-                Value::Null => 0,
-                parts => count(&parts.to_string()),
-            };
-            said + self.more.get("toolCalls").map_or(0, |calls| count(&calls.to_string()))
-        })
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Message>, D::Error> {
+        read_messages(&Value::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }

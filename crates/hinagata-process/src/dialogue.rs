@@ -3,12 +3,16 @@
 use hinagata::{
     Result,
     definition::module_error,
-    module::{PromptModule, merge_modules},
+    module::{Message, PromptModule, Role, merge_modules},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{Answer, Ask, DialogueMessage, Note, Outcome, Phase, Running, State, Step, modules};
+use crate::{
+    Answer, Ask, Note, Outcome, Phase, Running, State, Step,
+    data::{conversation, message_tokens},
+    modules,
+};
 
 /// Continues a conversation; with two passes the model first writes a note that prepares the answer.
 ///
@@ -27,8 +31,8 @@ pub struct Dialogue {
 #[serde(rename_all = "camelCase")]
 pub struct DialogueContext {
     /// The messages, the oldest first.
-    #[serde(default)]
-    pub messages: Vec<DialogueMessage>,
+    #[serde(default, with = "conversation")]
+    pub messages: Vec<Message>,
     /// Texts to refer to: id, title, content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub materials: Vec<Value>,
@@ -38,6 +42,9 @@ pub struct DialogueContext {
     /// The note of the first pass, until the answer is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preparation_note: Option<Note>,
+    /// The answer, which is also the last message, until [`Process::run_calls`](crate::Process::run_calls) has returned it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<State>,
     /// Other variables of the prompts.
     #[serde(flatten)]
     pub variables: Map<String, Value>,
@@ -60,57 +67,63 @@ pub struct DialogueOptions {
 impl Dialogue {
     /// A process for this conversation.
     #[must_use]
-    pub fn new(messages: Vec<DialogueMessage>) -> Self {
+    pub fn new(messages: Vec<Message>) -> Self {
         Self { context: DialogueContext { messages, ..DialogueContext::default() }, ..Self::default() }
     }
 
     pub(crate) async fn run_calls(&mut self, running: &Running<'_>) -> Result<Outcome> {
+        let mut left_out = 0;
+        if self.context.answer.is_none() {
+            running.keep_begin(self)?;
+            left_out = self.make_calls(running).await?;
+        }
+        let preparation = self.context.preparation_note.take().map(|note| note.content);
+        let answer = self.context.answer.take().unwrap_or_default();
+        Ok(Outcome { left_out, preparation, ..Outcome::from_state(&answer) })
+    }
+
+    /// Asks for the note and the answer; returns how many messages were left out.
+    async fn make_calls(&mut self, running: &Running<'_>) -> Result<usize> {
         let (messages, left_out) = self.within(running.model);
         let mut context = json!(self.context);
-        context["messages"] = json!(messages);
+        context["messages"] = messages.into_iter().flat_map(Message::to_documents).collect();
         let total = if self.options.two_pass && self.context.preparation_note.is_none() { 2 } else { 1 };
         if total == 2 {
-            let answer =
-                self.ask(running, &context, Phase::Preparation, total, modules::preparation_module()).await?;
+            let step = Step { phase: Phase::Preparation, number: 0, total, chunks: None };
+            let answer = self.ask(running, &context, step, modules::preparation_module()).await?;
             self.context.preparation_note = Some(Note { content: answer.content });
+            running.keep_answer(self, step)?;
             context["preparationNote"] = json!(self.context.preparation_note);
         }
         let says =
             if self.options.two_pass { modules::prepared_answer_module() } else { PromptModule::new() };
-        let answer = self.ask(running, &context, Phase::Reply, total, says).await?;
-        self.context.messages.push(DialogueMessage::new("assistant", answer.content.as_str()));
-        let preparation = self.context.preparation_note.take().map(|note| note.content);
-        Ok(Outcome {
-            left_out,
-            preparation,
-            ..Outcome::from_state(&State::from_answer(answer, running.model))
-        })
+        let step = Step { phase: Phase::Reply, number: total - 1, total, chunks: None };
+        let answer = self.ask(running, &context, step, says).await?;
+        self.context.messages.push(Message::assistant(answer.content.as_str()));
+        self.context.answer = Some(State::from_answer(answer, running.model));
+        running.keep_answer(self, step)?;
+        Ok(left_out)
     }
 
     async fn ask(
         &self,
         running: &Running<'_>,
         context: &Value,
-        phase: Phase,
-        total: usize,
+        step: Step,
         says: PromptModule<Value>,
     ) -> Result<Answer> {
-        let number = if phase == Phase::Reply { total - 1 } else { 0 };
-        let step = Step { phase, number, total, chunks: None };
         let state = self.options.maintain_state.then(modules::state_module);
         let materials = self.options.include_materials.then(modules::materials_module);
         let says = merge_modules(state.into_iter().chain(materials).chain([says])).map_err(module_error)?;
-        let answer = running.ask_model(step, &says, context).await?;
-        running.report_finished(step);
-        Ok(answer)
+        running.ask_model(step, &says, context).await
     }
 
     /// The messages that fit, and the number of those that do not. System messages always stay. Turns are left out as a whole, so that
     /// every tool result keeps its call.
-    fn within(&self, model: &dyn Ask) -> (Vec<&DialogueMessage>, usize) {
+    fn within(&self, model: &dyn Ask) -> (Vec<&Message>, usize) {
         let all = &self.context.messages;
         let Some(limit) = self.options.target_tokens else { return (all.iter().collect(), 0) };
-        let tokens: Vec<u64> = all.iter().map(|said| said.count_tokens(model)).collect();
+        let tokens: Vec<u64> = all.iter().map(|said| message_tokens(said, model)).collect();
         let mut sum: u64 = tokens.iter().sum();
         let mut from = 0;
         for start in turns(all).skip(1) {
@@ -121,20 +134,21 @@ impl Dialogue {
             sum -= gone.map(|at| tokens[at]).sum::<u64>();
             from = start;
         }
-        let kept = |(at, said): &(usize, &DialogueMessage)| *at >= from || is_rule(said);
-        let kept: Vec<&DialogueMessage> = all.iter().enumerate().filter(kept).map(|(_, said)| said).collect();
+        let kept = |(at, said): &(usize, &Message)| *at >= from || is_rule(said);
+        let kept: Vec<&Message> = all.iter().enumerate().filter(kept).map(|(_, said)| said).collect();
         let left_out = all.len() - kept.len();
         (kept, left_out)
     }
 }
 
-fn is_rule(said: &DialogueMessage) -> bool {
-    said.role == "system"
+fn is_rule(said: &Message) -> bool {
+    said.role() == Role::System
 }
 
-/// The starts of turns: the first message, and every user message after one of another role.
-fn turns(messages: &[DialogueMessage]) -> impl Iterator<Item = usize> {
-    let user = |at: usize| messages[at].role == "user";
+/// The starts of turns: the first message, and every user message after one of another role. Results of tools belong to
+/// the turn of their calls.
+fn turns(messages: &[Message]) -> impl Iterator<Item = usize> {
+    let user = |at: usize| messages[at].role() == Role::User && messages[at].tool_results().next().is_none();
     (0..messages.len()).filter(move |&at| at == 0 || (user(at) && !user(at - 1)))
 }
 
@@ -156,15 +170,15 @@ mod tests {
         }
     }
 
-    fn said(role: &str, usage: u64) -> DialogueMessage {
-        DialogueMessage { usage: Some(usage), ..DialogueMessage::new(role, role) }
+    fn said(role: &str, usage: u64) -> Message {
+        Message::from_content(Role::from_name(role).expect("is a role"), role).with_usage(usage)
     }
 
     fn kept(messages: &[(&str, u64)], limit: u64) -> (String, usize) {
         let mut dialogue = Dialogue::new(messages.iter().map(|(role, usage)| said(role, *usage)).collect());
         dialogue.options.target_tokens = Some(limit);
         let (kept, left_out) = dialogue.within(&Mute);
-        (kept.iter().map(|said| &said.role[..1]).collect(), left_out)
+        (kept.iter().map(|said| &said.role().name()[..1]).collect(), left_out)
     }
 
     #[test]
@@ -188,11 +202,8 @@ mod tests {
 
     #[test]
     fn what_is_not_counted_is_estimated() {
-        let mut dialogue = Dialogue::new(vec![
-            DialogueMessage::new("user", "x".repeat(400)),
-            DialogueMessage::new("assistant", "y"),
-            DialogueMessage::new("user", "z"),
-        ]);
+        let mut dialogue =
+            Dialogue::new(vec![Message::user("x".repeat(400)), Message::assistant("y"), Message::user("z")]);
         dialogue.options.target_tokens = Some(99);
         assert_eq!(dialogue.within(&Mute).1, 2);
         dialogue.options.target_tokens = Some(102);

@@ -54,11 +54,11 @@ mod summarize;
 mod walk;
 
 pub use concat::{Concat, ConcatContext, ConcatOptions};
-pub use data::{Chunk, DialogueMessage, Note, Range, State};
+pub use data::{Chunk, Note, Range, State};
 pub use dialogue::{Dialogue, DialogueContext, DialogueOptions};
 #[cfg(feature = "llm")]
 pub use llm::LlmModel;
-pub use port::{Answer, Ask, Event, Finish, Phase, Prompts, Running, Step, Watch};
+pub use port::{Answer, Ask, Event, Finish, Keep, Phase, Prompts, Running, Step, Watch};
 pub use process::{Failure, Outcome, Process};
 pub use split::split_text;
 pub use stream::{Stream, StreamContext, StreamOptions};

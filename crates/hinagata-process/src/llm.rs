@@ -9,7 +9,7 @@ use hinagata::{
     ports::PortFuture,
     tokens::{TokenCount, TokenCounter},
 };
-use hinagata_llm::{ChosenModel, Llm, PieceStream};
+use hinagata_llm::{ChatCall, CheckedReply, ChosenModel, Llm, PieceStream};
 use serde_json::{Map, Value};
 
 use crate::{Answer, Ask, Finish};
@@ -46,12 +46,13 @@ impl Ask for LlmModel {
         pieces: &'a (dyn Fn(&str) + Send + Sync),
     ) -> PortFuture<'a, Result<Answer>> {
         Box::pin(async move {
-            let request = self.llm.build_prompt_request(
-                &self.choice,
-                Arc::new(prompt),
-                self.base.clone(),
-                &self.options,
-            )?;
+            let (prompt, base) = (Arc::new(prompt), self.base.clone());
+            if prompt.schema().is_some() {
+                let (choice, options) = (self.choice.clone(), self.options.clone());
+                let reply = self.llm.send_checked(ChatCall { choice, prompt, base, options }).await?;
+                return checked_answer(&reply, pieces);
+            }
+            let request = self.llm.build_prompt_request(&self.choice, prompt, base, &self.options)?;
             collect_answer(self.llm.stream_chat(request).await?.into_pieces(), pieces).await
         })
     }
@@ -59,6 +60,16 @@ impl Ask for LlmModel {
     fn count_tokens(&self, text: &str) -> TokenCount {
         self.counter.count_tokens(text)
     }
+}
+
+/// The answer to a prompt with a schema: its value as JSON.
+fn checked_answer(reply: &CheckedReply, on_piece: &(dyn Fn(&str) + Send + Sync)) -> Result<Answer> {
+    let content = match &reply.checked {
+        Some(checked) => checked.value.to_string(),
+        None => reply.answer.text()?,
+    };
+    on_piece(&content);
+    Ok(Answer::new(content))
 }
 
 /// The complete answer of a stream; each piece is passed to `on_piece`.

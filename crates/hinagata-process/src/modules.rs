@@ -1,6 +1,6 @@
 //! The prompt modules of the processes, which precede those of the caller.
 
-use hinagata::module::{Material, PromptModule};
+use hinagata::module::{Attachment, Error, Material, PromptModule};
 use serde_json::Value;
 
 type Module = PromptModule<Value>;
@@ -25,12 +25,14 @@ pub(crate) fn materials_module() -> Module {
             Value::Null => String::new(),
             other => other.to_string(),
         };
-        Material::new(field("id"), field("title"), field("content"))
+        let plain = Material::new(field("id"), field("title"), field("content"));
+        let attached = Attachment::read_list(&material["attachments"])?;
+        Ok(attached.into_iter().fold(plain, Material::with_attachment))
     };
     Module::new().terms("Prepared Materials: texts that the answer can rely on.").materials(
         move |context: &Value| {
             let all = context["materials"].as_array().into_iter().flatten();
-            all.map(material).collect::<Vec<_>>()
+            all.map(material).collect::<Result<Vec<_>, Error>>()
         },
     )
 }
@@ -70,13 +72,15 @@ fn in_passes(state: &'static str) -> Module {
 }
 
 /// The chunks of a call as materials.
-fn parts(context: &Value) -> Vec<Material> {
+fn parts(context: &Value) -> Result<Vec<Material>, Error> {
     let place = |name: &str| context["range"][name].as_u64().and_then(|at| usize::try_from(at).ok());
     let (start, end) = (place("start").unwrap_or(0), place("end").unwrap_or(usize::MAX));
     let chunks = context["chunks"].as_array().into_iter().flatten().enumerate();
     let part = |(at, chunk): (usize, &Value)| {
         let text = |name: &str| chunk[name].as_str().unwrap_or_default();
-        Material::new(format!("part-{}", at + 1), text("partOf"), text("content"))
+        let material = Material::new(format!("part-{}", at + 1), text("partOf"), text("content"));
+        let attached = Attachment::read_list(&chunk["attachments"])?;
+        Ok(attached.into_iter().fold(material, Material::with_attachment))
     };
     chunks.skip(start).take(end.saturating_sub(start)).map(part).collect()
 }

@@ -9,7 +9,7 @@ use hinagata::{
 };
 use serde_json::Value;
 
-use crate::Range;
+use crate::{Process, Range};
 
 /// A model that answers prompts.
 pub trait Ask: Send + Sync {
@@ -168,19 +168,41 @@ impl<F: Fn(Event<'_>) + Send + Sync> Watch for F {
     }
 }
 
+/// Keeps the progress of a process, such as in a file; implemented for functions.
+pub trait Keep: Send + Sync {
+    /// Keeps a process: before its first call, and after each complete answer. The process waits for it.
+    ///
+    /// # Errors
+    /// An error ends the process. One that only loses progress should be reported instead: the process goes on without.
+    fn keep_process(&self, process: &Process) -> Result<()>;
+}
+
+impl<F: Fn(&Process) -> Result<()> + Send + Sync> Keep for F {
+    fn keep_process(&self, process: &Process) -> Result<()> {
+        self(process)
+    }
+}
+
 /// The environment of a running process.
 #[derive(Clone, Copy)]
 pub struct Running<'r> {
     pub(crate) prompts: &'r dyn Prompts,
     pub(crate) model: &'r dyn Ask,
     watch: &'r dyn Watch,
+    keep: Option<&'r dyn Keep>,
 }
 
 impl<'r> Running<'r> {
     /// An environment with these prompts, this model and this receiver of progress.
     #[must_use]
     pub fn new(prompts: &'r dyn Prompts, model: &'r dyn Ask, watch: &'r dyn Watch) -> Self {
-        Self { prompts, model, watch }
+        Self { prompts, model, watch, keep: None }
+    }
+
+    /// The same environment, which keeps the progress.
+    #[must_use]
+    pub fn with_keeper(self, keep: &'r dyn Keep) -> Self {
+        Self { keep: Some(keep), ..self }
     }
 
     /// The complete answer of one call.
@@ -207,9 +229,16 @@ impl<'r> Running<'r> {
         }
     }
 
-    /// Reports that the answer of a step is recorded.
-    pub(crate) fn report_finished(&self, step: Step) {
+    /// Keeps the progress of a process that has not called yet.
+    pub(crate) fn keep_begin(&self, process: &(impl Clone + Into<Process>)) -> Result<()> {
+        self.keep.map_or(Ok(()), |keep| keep.keep_process(&process.clone().into()))
+    }
+
+    /// Keeps the progress of a process that has recorded the answer of a step, and reports it.
+    pub(crate) fn keep_answer(&self, process: &(impl Clone + Into<Process>), step: Step) -> Result<()> {
+        self.keep_begin(process)?;
         self.watch.on_event(Event::Finished(step));
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Chunk, Outcome, Phase, Range, Running, State,
-    walk::{Limits, Walk, no_chunks_error},
+    walk::{Limits, Passes, Walk, no_chunks_error},
 };
 
 /// Processes a few chunks per call. Each answer is the state for the next call, and the last answer is the result.
@@ -60,18 +60,24 @@ impl Stream {
         if self.context.chunks.is_empty() {
             return Err(no_chunks_error());
         }
+        running.keep_begin(self)?;
         let mut context = json!(self.context);
         if let Some(tokens) = self.options.target_tokens {
             context["targetTokens"] = tokens.into();
         }
         let limits = Limits { tokens: self.options.token_limit, chunks: self.options.max_chunk };
-        let StreamContext { chunks, state, range, .. } = &mut self.context;
-        let from = range.map_or(0, |done| done.end);
-        let passes = limits.plan_passes(chunks, from, running.model);
-        let walk =
-            Walk { running, says: &PromptModule::new(), phase: Phase::Stream, passes, before: 0, behind: 0 };
-        walk.run_passes(&mut context, state, range).await?;
-        *range = None;
-        Ok(Outcome::from_state(state))
+        let from = self.context.range.map_or(0, |done| done.end);
+        let passes = limits.plan_passes(&self.context.chunks, from, running.model);
+        let says = PromptModule::new();
+        let walk = Walk { running, says, phase: Phase::Stream, context, passes, before: 0, behind: 0 };
+        walk.run_passes(self).await?;
+        self.context.range = None;
+        Ok(Outcome::from_state(&self.context.state))
+    }
+}
+
+impl Passes for Stream {
+    fn progress(&mut self) -> (&mut State, &mut Option<Range>) {
+        (&mut self.context.state, &mut self.context.range)
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     Chunk, Note, Outcome, Phase, Range, Running, State, modules,
-    walk::{Limits, Walk, no_chunks_error},
+    walk::{Limits, Passes, Walk, no_chunks_error},
 };
 
 /// Chunks per call by default.
@@ -99,6 +99,7 @@ impl Summarize {
         }
         let first = if self.options.enable_analysis { Stage::Analysis } else { Stage::Summary };
         let stage = *self.context.phase.get_or_insert(first);
+        running.keep_begin(self)?;
         let from = self.context.range.map_or(0, |done| done.end);
         let passes = |from| self.options.limits().plan_passes(&self.context.chunks, from, running.model);
         let mut before = 0;
@@ -117,10 +118,9 @@ impl Summarize {
     }
 
     async fn analyse(&mut self, running: &Running<'_>, passes: Vec<Range>, behind: usize) -> Result<()> {
-        let mut context = self.call_context();
-        let says = &modules::analysis_module();
-        let walk = Walk { running, says, phase: Phase::Analysis, passes, before: 0, behind };
-        walk.run_passes(&mut context, &mut self.context.state, &mut self.context.range).await?;
+        let (context, says) = (self.call_context(), modules::analysis_module());
+        let walk = Walk { running, says, phase: Phase::Analysis, context, passes, before: 0, behind };
+        walk.run_passes(self).await?;
         self.context.analysis_report = Some(std::mem::take(&mut self.context.state).content);
         self.context.range = None;
         self.context.phase = Some(Stage::Summary);
@@ -132,9 +132,9 @@ impl Summarize {
         if let Some(report) = self.context.analysis_report.clone() {
             context["preparationNote"] = json!(Note { content: report });
         }
-        let says = &modules::summary_module();
-        let walk = Walk { running, says, phase: Phase::Summary, passes, before, behind: 0 };
-        walk.run_passes(&mut context, &mut self.context.state, &mut self.context.range).await?;
+        let says = modules::summary_module();
+        let walk = Walk { running, says, phase: Phase::Summary, context, passes, before, behind: 0 };
+        walk.run_passes(self).await?;
         self.context.range = None;
         self.context.phase = Some(Stage::Complete);
         Ok(())
@@ -146,5 +146,11 @@ impl Summarize {
             context["targetTokens"] = tokens.into();
         }
         context
+    }
+}
+
+impl Passes for Summarize {
+    fn progress(&mut self) -> (&mut State, &mut Option<Range>) {
+        (&mut self.context.state, &mut self.context.range)
     }
 }

@@ -5,7 +5,7 @@ use std::iter;
 use hinagata::{Code, Error, Reason, Result, module::PromptModule};
 use serde_json::{Value, json};
 
-use crate::{Ask, Chunk, Phase, Range, Running, State, Step};
+use crate::{Ask, Chunk, Phase, Process, Range, Running, State, Step};
 
 /// The limits of one call.
 #[derive(Clone, Copy, Debug, Default)]
@@ -48,8 +48,10 @@ pub(crate) fn no_chunks_error() -> Error {
 /// A sequence of calls over chunks.
 pub(crate) struct Walk<'w> {
     pub(crate) running: &'w Running<'w>,
-    pub(crate) says: &'w PromptModule<Value>,
+    pub(crate) says: PromptModule<Value>,
     pub(crate) phase: Phase,
+    /// The variables of the prompts.
+    pub(crate) context: Value,
     /// The chunks of each call, in order.
     pub(crate) passes: Vec<Range>,
     /// Earlier calls of the process.
@@ -58,31 +60,33 @@ pub(crate) struct Walk<'w> {
     pub(crate) behind: usize,
 }
 
+/// A process whose answers are states for the next call.
+pub(crate) trait Passes: Clone + Into<Process> {
+    /// The state and the chunks of the last complete answer.
+    fn progress(&mut self) -> (&mut State, &mut Option<Range>);
+}
+
 impl Walk<'_> {
-    /// Makes the calls. `state` and `done` are updated after each complete answer, so they hold the progress even after an error.
-    pub(crate) async fn run_passes(
-        &self,
-        context: &mut Value,
-        state: &mut State,
-        done: &mut Option<Range>,
-    ) -> Result<()> {
+    /// Makes the calls. The progress is kept after each complete answer, so `process` holds it even after an error.
+    pub(crate) async fn run_passes(mut self, process: &mut impl Passes) -> Result<()> {
         let count = self.passes.len();
-        for (number, range) in self.passes.iter().copied().enumerate() {
+        for (number, range) in self.passes.into_iter().enumerate() {
             let step = Step {
                 phase: self.phase,
                 number: self.before + number,
                 total: self.before + count + self.behind,
                 chunks: Some(range),
             };
-            context["state"] = json!(state);
-            context["range"] = json!(range);
-            context["iteration"] = json!({
+            self.context["state"] = json!(process.progress().0);
+            self.context["range"] = json!(range);
+            self.context["iteration"] = json!({
                 "current": number, "total": count, "isFirst": range.start == 0, "isLast": number + 1 == count,
             });
-            let answer = self.running.ask_model(step, self.says, context).await?;
+            let answer = self.running.ask_model(step, &self.says, &self.context).await?;
+            let (state, done) = process.progress();
             *state = State::from_answer(answer, self.running.model);
             *done = Some(range);
-            self.running.report_finished(step);
+            self.running.keep_answer(process, step)?;
         }
         Ok(())
     }

@@ -250,11 +250,12 @@ def functions(host):
             given["json"] = True
         return await host.ask("http_request", given)
 
-    async def llm_call(prompt_or_messages, *, model=None, max_tokens=None):
+    async def llm_call(prompt_or_messages, *, model=None, max_tokens=None, schema=None):
         given = {
             "prompt": prompt_or_messages,
             "model": check_optional(model, str, "the model"),
             "max_tokens": check_optional(max_tokens, int, "max_tokens"),
+            "schema": check_optional(schema, (dict, bool), "the schema"),
         }
         if given["max_tokens"] is not None and max_tokens < 1:
             raise ValueError("max_tokens must be at least 1")

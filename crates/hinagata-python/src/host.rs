@@ -2,9 +2,9 @@
 
 use hinagata::{
     Code, Error, Reason,
+    module::{Message, read_messages},
     ports::{HookJob, ModelRequest, PortFuture, Stage},
 };
-use hinagata::{Content, Message};
 use serde_json::Value;
 
 use crate::{
@@ -79,9 +79,9 @@ impl<'a> HookHost<'a> {
             }
             HostRequest::GetVariable { path } => engine.get_variable(&path).await?.unwrap_or_default(),
             HostRequest::HttpRequest(call) => self.http.send_request(call).await?,
-            HostRequest::LlmCall { prompt, model, max_tokens } => {
-                let request = ModelRequest { messages: messages(prompt)?, model, max_tokens };
-                engine.llm_call(request).await?.into()
+            HostRequest::LlmCall { prompt, model, max_tokens, schema } => {
+                let request = ModelRequest { messages: messages(&prompt)?, model, max_tokens, schema };
+                engine.llm_call(request).await?
             }
         })
     }
@@ -102,50 +102,42 @@ fn exception(error: &Error) -> &'static str {
         (_, Some(Reason::Outside | Reason::Forbidden)) => "PermissionError",
         (Code::Approval, _) => "PermissionError",
         (Code::NotFound, Some(Reason::File)) => "FileNotFoundError",
-        (Code::Validation, _) => "ValueError",
+        (Code::Validation | Code::Answer, _) => "ValueError",
         (Code::Deadline, _) => "TimeoutError",
         (Code::Tool, Some(Reason::Connection)) => "ConnectionError",
         _ => "RuntimeError",
     }
 }
 
-/// Reads a string, or a list of objects with `role` and `content`.
-fn messages(prompt: Value) -> Result<Vec<Message>, Error> {
-    let invalid_prompt = || {
-        Error::new(
-            Code::Validation,
-            "`llm_call` takes a string or a list of messages with `role` and `content`",
-        )
-        .with_reason(Reason::Arguments)
-    };
-    let message = |role: &str, text: &str| Message {
-        role: role.to_owned(),
-        content: vec![Content::Text(text.to_owned())],
-    };
+/// Reads a string, or a list of messages in the format of any provider.
+fn messages(prompt: &Value) -> Result<Vec<Message>, Error> {
+    let invalid_prompt = |why: String| Error::new(Code::Validation, why).with_reason(Reason::Arguments);
     match prompt {
-        Value::String(text) => Ok(vec![message("user", &text)]),
-        Value::Array(list) => {
-            let one =
-                |item: &Value| Some(message(item.get("role")?.as_str()?, item.get("content")?.as_str()?));
-            list.iter().map(one).collect::<Option<Vec<_>>>().ok_or_else(invalid_prompt)
-        }
-        _ => Err(invalid_prompt()),
+        Value::String(text) => Ok(vec![Message::user(text)]),
+        list @ Value::Array(_) => read_messages(list)
+            .map_err(|error| invalid_prompt(format!("invalid messages of `llm_call`: {error}"))),
+        _ => Err(invalid_prompt("`llm_call` takes a string or a list of messages".to_owned())),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use hinagata::module::Role;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn llm_call_takes_a_string_or_messages() {
-        let one = messages(json!("hello")).expect("is a string");
-        assert_eq!((one[0].role.as_str(), one[0].text().as_str()), ("user", "hello"));
-        let two = messages(json!([{"role": "system", "content": "a"}, {"role": "user", "content": "b"}]));
+        let one = messages(&json!("hello")).expect("is a string");
+        assert_eq!((one[0].role(), one[0].as_text()), (Role::User, Some("hello")));
+        let two = messages(&json!([
+            {"role": "system", "content": "a"},
+            {"role": "user", "content": [{"type": "text", "text": "b"}]},
+        ]));
         assert_eq!(two.expect("are messages").len(), 2);
-        assert!(messages(json!([{"role": "user"}])).is_err());
-        assert!(messages(json!(5)).is_err());
+        let error = messages(&json!([{"role": "user"}])).expect_err("has no content");
+        assert_eq!(error.message(), "invalid messages of `llm_call`: [0]: `content` is missing");
+        assert!(messages(&json!(5)).is_err());
     }
 }

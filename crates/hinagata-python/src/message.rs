@@ -61,11 +61,24 @@ pub(crate) enum WorkerMessage {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(tag = "method", content = "arguments", rename_all = "snake_case")]
 pub(crate) enum HostRequest {
-    ReadFile { path: String },
-    RenderTemplate { name: String, variables: Map<String, Value> },
-    GetVariable { path: String },
+    ReadFile {
+        path: String,
+    },
+    RenderTemplate {
+        name: String,
+        variables: Map<String, Value>,
+    },
+    GetVariable {
+        path: String,
+    },
     HttpRequest(HttpCall),
-    LlmCall { prompt: Value, model: Option<String>, max_tokens: Option<u64> },
+    LlmCall {
+        prompt: Value,
+        model: Option<String>,
+        max_tokens: Option<u64>,
+        #[serde(default)]
+        schema: Option<Value>,
+    },
 }
 
 impl HostRequest {

@@ -378,7 +378,7 @@ mod tests {
             Box::pin(async { Err(Error::new(Code::Validation, "absent").with_reason(Reason::File)) })
         }
 
-        fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<String>> {
+        fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<Value>> {
             Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
         }
     }

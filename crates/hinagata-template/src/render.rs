@@ -55,6 +55,15 @@ pub struct Traced {
     pub map: SourceMap,
 }
 
+impl Traced {
+    /// Whether the byte at `offset` of the text comes from a printed value, not from the text of a template.
+    #[must_use]
+    pub fn is_value_at(&self, offset: usize) -> bool {
+        let segment = self.written.provenance.segment_at(offset);
+        segment.is_some_and(|segment| self.map.is_printed(segment.site))
+    }
+}
+
 impl Default for Render<'_> {
     fn default() -> Self {
         Self::new()

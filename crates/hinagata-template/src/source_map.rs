@@ -76,6 +76,13 @@ impl SourceMap {
         Some(Origin { place, variable: self.variable(segments, segment) })
     }
 
+    /// Whether the node at a site prints a value.
+    pub(crate) fn is_printed(&self, site: Site) -> bool {
+        self.find_mapped(site).is_some_and(|mapped| {
+            mapped.offset(site).is_some_and(|offset| mapped.template.analysis().prints.contains_key(&offset))
+        })
+    }
+
     fn find_mapped(&self, site: Site) -> Option<&Mapped> {
         let after = self.0.partition_point(|mapped| mapped.first <= site.template);
         let mapped = self.0.get(after.checked_sub(1)?)?;

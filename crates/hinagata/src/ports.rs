@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use hinagata_template::Message;
+use hinagata_module::Message;
 use serde_json::{Map, Value};
 
 use crate::{
@@ -191,8 +191,8 @@ pub trait Capabilities: Send + Sync {
     /// The text of a file beneath the workspace path.
     fn read_file<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<String>>;
 
-    /// The response of a model.
-    fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<String>>;
+    /// The text of a model's response, or its value if the request has a schema.
+    fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<Value>>;
 }
 
 /// Functions that templates can call and other programs run.
@@ -265,11 +265,11 @@ pub type StoreListener = Box<dyn Fn(&Arc<StoreSnapshot>) + Send + Sync>;
 
 /// A language model.
 pub trait Model: Send + Sync {
-    /// Sends a request and returns the text of the response.
+    /// Sends a request and returns the text of the response, or its value if the request has a schema.
     ///
     /// # Errors
-    /// Code `model`.
-    fn call_model(&self, request: ModelRequest) -> PortFuture<'_, Result<String>>;
+    /// Code `model`; code `answer` if the response does not follow the schema.
+    fn call_model(&self, request: ModelRequest) -> PortFuture<'_, Result<Value>>;
 }
 
 /// A request to a model.
@@ -281,6 +281,8 @@ pub struct ModelRequest {
     pub model: Option<String>,
     /// Maximum tokens of the response.
     pub max_tokens: Option<u64>,
+    /// The JSON Schema that the answer has to follow.
+    pub schema: Option<Value>,
 }
 
 /// The ports of an engine.

@@ -2,8 +2,11 @@
 
 use std::path::Path;
 
-use hinagata::{Code, Error, Reason, Result};
-use hinagata_agent::{ChatMessage, GivenContext, Invocation, Profile, Project, PromptSource, context_error};
+use hinagata::{
+    Code, Error, Reason, Result,
+    module::{Role, json::messages_to_json, read_messages},
+};
+use hinagata_agent::{GivenContext, Invocation, Profile, Project, PromptSource, context_error};
 use hinagata_context::{PackedContext, Packer};
 use serde_json::{Value, json};
 
@@ -46,22 +49,23 @@ fn pack(root: &Path, context: &Value) -> Result<Value> {
 fn prompt(root: &Path, config: &Value, invocation: &Value) -> Result<Value> {
     let project = Project::read(config, root, Profile::Compat)?;
     let invoked = project.invoke(&call(invocation)?, None)?;
-    Ok(json!({"system": invoked.system, "user": invoked.user, "messages": invoked.messages}))
+    Ok(
+        json!({"system": invoked.system, "user": invoked.user, "messages": messages_to_json(&invoked.messages)}),
+    )
 }
 
 fn call(invocation: &Value) -> Result<Invocation> {
     let text = |key: &str| invocation.get(key).and_then(Value::as_str).map(str::to_owned);
     let history = invocation.get("history").cloned().unwrap_or_else(|| json!([]));
-    let history: Vec<ChatMessage> = serde_json::from_value(history).map_err(|error| {
-        Error::new(Code::Validation, "`history` must be a list of messages").with_source(error)
-    })?;
+    let history = read_messages(&history)
+        .map_err(|error| Error::new(Code::Validation, "invalid `history`").with_source(error))?;
     Ok(Invocation {
         agent: text("agent"),
         parent: text("parent"),
         prompt: text("prompt").unwrap_or_default(),
         variables: invocation.get("variables").and_then(Value::as_object).cloned().unwrap_or_default(),
         history,
-        prompt_role: text("promptRole"),
+        prompt_role: text("promptRole").as_deref().and_then(Role::from_name),
         prompt_template: invocation.get("promptTemplate").map(PromptSource::from_value).transpose()?,
         context: invocation.get("context").map(given_context).transpose()?,
     })

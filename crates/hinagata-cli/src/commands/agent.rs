@@ -2,7 +2,14 @@
 
 use std::path::PathBuf;
 
-use hinagata_agent::{Agent, ChatMessage, GivenContext, Invocation, Project, PromptSource};
+use hinagata::{
+    definition::module_error,
+    module::{
+        driver::{OutputFormat, RequestOptions},
+        json::messages_to_json,
+    },
+};
+use hinagata_agent::{Agent, GivenContext, Invocation, InvocationOutput, Project, PromptSource};
 use hinagata_context::TemplateFile;
 use serde_json::Value;
 
@@ -10,9 +17,10 @@ use super::render::print_warnings;
 use crate::{
     failure::Failure,
     hints::hint_text,
-    input::Inputs,
+    input::{Inputs, read_conversation},
     output::{self, Format},
     progress::Bar,
+    request::{self, RequestArguments, format_parser},
     stack,
     variables::VariableArguments,
     workspace::{Globals, Workspace},
@@ -58,7 +66,7 @@ struct InvokeArguments {
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
 
-    /// The messages before, a JSON list of role and content
+    /// The messages before, a JSON list in the format of any provider
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
 
@@ -73,6 +81,13 @@ struct InvokeArguments {
     /// Pack no files
     #[arg(long, conflicts_with = "context")]
     no_context: bool,
+
+    /// The format of the result [default: messages]
+    #[arg(long, value_parser = format_parser())]
+    format: Option<OutputFormat>,
+
+    #[command(flatten)]
+    request: RequestArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
@@ -133,12 +148,32 @@ impl InvokeArguments {
             Ok(project.invoke_with(&invocation, engine.as_ref(), &on_progress)?)
         })?;
         drop(bar);
-        match Format::from_globals(globals) {
-            Format::Json => output::print_json(&invoked.to_json_with(hint_text)),
-            Format::Text => {
-                print_warnings(workspace, &invoked.warnings);
-                output::print_json(&invoked.messages)
+        let format = Format::from_globals(globals);
+        if format == Format::Text {
+            print_warnings(workspace, &invoked.warnings);
+        }
+        self.print(&invoked, workspace, format)
+    }
+
+    fn print(
+        &self,
+        invoked: &InvocationOutput,
+        workspace: &Workspace,
+        format: Format,
+    ) -> Result<(), Failure> {
+        let (model, redactor) = (invoked.agent.model.clone(), workspace.redactor());
+        let options = RequestOptions { model, ..RequestOptions::default() };
+        let options = self.request.apply_to(self.format, options, &redactor)?;
+        match (self.format, format) {
+            (Some(OutputFormat::Request(driver)), _) => {
+                let made = driver.format(&invoked.prompt(), &options).map_err(module_error)?;
+                print_warnings(workspace, &request::redaction_warnings(&redactor));
+                request::print_request(&made, format)
             }
+            (Some(OutputFormat::Text), Format::Text) => output::print_exactly(&invoked.text()),
+            (Some(OutputFormat::Text), Format::Json) => output::print_json(&invoked.text()),
+            (_, Format::Json) => output::print_json(&invoked.to_json_with(hint_text)),
+            (_, Format::Text) => output::print_json(&messages_to_json(&invoked.messages)),
         }
     }
 
@@ -148,7 +183,7 @@ impl InvokeArguments {
             "-" => inputs.read_text("-".as_ref(), "PROMPT")?,
             prompt => prompt.to_owned(),
         };
-        let history = self.history.as_ref().map(|path| history(path, &inputs)).transpose()?;
+        let history = self.history.as_ref().map(|path| read_conversation(path, &inputs)).transpose()?;
         let template = self
             .template
             .as_ref()
@@ -186,12 +221,4 @@ impl InvokeArguments {
 fn names_catalog(agent: &Agent) -> bool {
     let sources = [&agent.system, &agent.user];
     sources.into_iter().any(|source| matches!(source, Some(PromptSource::Catalog { .. })))
-}
-
-fn history(path: &std::path::Path, inputs: &Inputs) -> Result<Vec<ChatMessage>, Failure> {
-    let text = inputs.read_text(path, &format!("--history {}", path.display()))?;
-    serde_json::from_str(&text).map_err(|error| {
-        Failure::usage_error(format!("`{}` is not a list of messages: {error}", path.display()))
-            .with_hint("write [{\"role\": \"user\", \"content\": \"…\"}, …]")
-    })
 }

@@ -1,8 +1,10 @@
 //! `hina chat`: fills a prompt, sends it to a model and prints the answer.
 
+use std::path::{Path, PathBuf};
+
 use futures_util::StreamExt as _;
 use hinagata::{Code, Error, Rendered, secret::Redactor};
-use hinagata_llm::{Llm, ProviderRequest};
+use hinagata_llm::{ChatCall, CheckedReply, Llm, ProviderRequest};
 use serde_json::{Map, Value};
 
 use super::render::print_warnings;
@@ -33,6 +35,10 @@ pub(crate) struct Arguments {
     #[arg(long = "option", short = 'o', value_name = "NAME=VALUE")]
     options: Vec<String>,
 
+    /// JSON Schema that the answer has to follow, in a JSON or YAML file [default: the schema of the prompt]
+    #[arg(long, value_name = "FILE")]
+    schema: Option<PathBuf>,
+
     /// Print the answer when it is complete
     #[arg(long)]
     no_stream: bool,
@@ -42,6 +48,7 @@ const EXAMPLES: &str = r#"Examples:
   hina chat planning_task_decomposition task='Paint the tower' --model gpt-5-mini
   hina chat daily_report --vars report.json --model anthropic/claude-sonnet-4-5 --option temperature=0
   hina chat question text=@- --model ollama/qwen3 < question.txt
+  hina chat triage --vars ticket.json --schema urgency.json      JSON that follows a schema
   hina chat daily_report --vars report.json --json      the whole answer as a chat completion
   hina render daily_report --vars report.json --format openai      what would be sent"#;
 
@@ -54,19 +61,50 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     print_warnings(&workspace, &rendered.warnings);
     let llm = workspace.host.llm()?;
     let redactor = workspace.redactor();
-    let request = arguments.build_request(&llm, &rendered, &options, &redactor)?;
+    let call = arguments.build_call(&llm, &rendered, options, &redactor)?;
     print_warnings(&workspace, &redaction_warnings(&redactor));
     let runtime = new_runtime()?;
     match Format::from_globals(globals) {
-        Format::Json => output::print_json(&runtime.block_on(llm.send_chat(request))?.to_completion()?),
+        Format::Json => print_completion(&runtime.block_on(llm.send_checked(call))?),
+        // An answer that has to follow a schema is printed when it does.
+        Format::Text if arguments.no_stream || call.prompt.schema().is_some() => {
+            let reply = runtime.block_on(llm.send_checked(call))?;
+            warn_left_out(&reply.notes);
+            print_reply(&workspace, &reply)
+        }
         Format::Text => {
+            let request = llm.build_prompt_request(&call.choice, call.prompt, call.base, &call.options)?;
             warn_left_out(request.notes());
-            match arguments.no_stream {
-                true => print_answer(&workspace, &runtime.block_on(llm.send_chat(request))?.text()?),
-                false => runtime.block_on(stream_answer(&workspace, &llm, request)),
-            }
+            runtime.block_on(stream_answer(&workspace, &llm, request))
         }
     }
+}
+
+/// Prints an answer as a chat completion, with its value if it follows a schema.
+fn print_completion(reply: &CheckedReply) -> Result<(), Failure> {
+    let mut completion = reply.answer.to_completion()?;
+    if let Some(verdict) = reply.verdict() {
+        completion["answer"] = verdict;
+    }
+    output::print_json(&completion)
+}
+
+/// Prints the value of an answer that follows a schema, else its text.
+pub(super) fn print_reply(workspace: &Workspace, reply: &CheckedReply) -> Result<(), Failure> {
+    match &reply.checked {
+        None => print_answer(workspace, &reply.answer.text()?),
+        Some(checked) => {
+            for repair in &checked.repairs {
+                output::print_status(&format!("note: repaired the answer: {repair}\n"));
+            }
+            output::print_json(&checked.value)
+        }
+    }
+}
+
+/// The schema in a file.
+pub(super) fn read_schema(path: &Path) -> Result<Value, Failure> {
+    variables::data_file(path, &format!("--schema {}", path.display()), &Inputs::default())
 }
 
 /// The options of a request: a text that is a number, true or false is one.
@@ -86,17 +124,21 @@ pub(super) fn request_options(written: &[String]) -> Result<Map<String, Value>, 
 }
 
 impl Arguments {
-    fn build_request(
+    fn build_call(
         &self,
         llm: &Llm,
         rendered: &Rendered,
-        options: &Map<String, Value>,
+        options: Map<String, Value>,
         redactor: &Redactor,
-    ) -> Result<ProviderRequest, Failure> {
+    ) -> Result<ChatCall, Failure> {
         let base = rendered.request_options();
         let choice = llm.choose_model(self.request.model(), base.model.as_deref())?;
-        let base = self.request.with_files(base, redactor)?;
-        Ok(llm.build_prompt_request(&choice, rendered.prompt()?, base, options)?)
+        let call = ChatCall::from_rendered(choice, rendered, options)?;
+        let call = ChatCall { base: self.request.with_files(base, redactor)?, ..call };
+        Ok(match &self.schema {
+            Some(path) => call.with_schema(read_schema(path)?),
+            None => call,
+        })
     }
 }
 

@@ -127,7 +127,7 @@ fn a_program_that_does_not_fit_is_outlined_then_named() {
     let place = tree(&[("a.rs", "fn a() {}\n"), ("burn.rs", &long)]);
     let packing = |limit| ContextOptions { tokens: at_most(limit), ..options(&place, &[]) };
     let state = |limit| states(&packing(limit))[1].1;
-    assert_eq!([state(4000), state(300), state(70)], ["taken", "outlined", "named"]);
+    assert_eq!([state(4000), state(300), state(55)], ["taken", "outlined", "named"]);
     let packed = pack(&packing(300)).expect("packs");
     let expected =
         "// File: burn.rs (outlined)\n/// Burns oil.\nfn burn(hours: u32) -> u32 {\n    ⋯ 61 lines\n}\n";

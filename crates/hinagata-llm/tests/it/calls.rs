@@ -3,7 +3,8 @@
 use crate::support::{KEY, chat, llm, llm_with};
 use fake_provider::{ANSWER, FakeProvider, Reply};
 use hinagata::{
-    Code, Content, Message, Reason,
+    Code, Reason,
+    module::Message,
     ports::{Model as _, ModelRequest},
 };
 use hinagata_llm::ProviderFailure;
@@ -334,12 +335,10 @@ async fn the_engine_asks_models_from_any_thread() {
     let provider = FakeProvider::start();
     let llm = llm_with(&provider, &["llm.model=m", "hooks.max_tokens=7"]);
     let request = |max_tokens| ModelRequest {
-        messages: vec![
-            Message { role: "system".to_owned(), content: vec![Content::Text("Be kind.".to_owned())] },
-            Message { role: "user".to_owned(), content: vec![Content::Text("Hi".to_owned())] },
-        ],
+        messages: vec![Message::system("Be kind."), Message::user("Hi")],
         model: None,
         max_tokens,
+        schema: None,
     };
     let requests = [request(Some(5)), request(Some(9)), request(None)];
     // A thread that knows no runtime, as that of a hook.
@@ -348,7 +347,7 @@ async fn the_engine_asks_models_from_any_thread() {
             tokio::runtime::Builder::new_current_thread().build().expect("a runtime without timers");
         requests.map(|request| runtime.block_on(llm.call_model(request)).expect("answers"))
     });
-    assert_eq!(said.join().expect("does not panic"), [ANSWER; 3]);
+    assert_eq!(said.join().expect("does not panic"), [ANSWER; 3].map(Value::from));
     let received = provider.received();
     let limits: Vec<&Value> = received.iter().map(|one| &one.body["max_tokens"]).collect();
     assert_eq!(limits, [5, 7, 7], "a hook gets no more than the settings say");

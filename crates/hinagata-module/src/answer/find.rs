@@ -75,3 +75,10 @@ fn closing_length(text: &str) -> Option<usize> {
     }
     None
 }
+
+/// The text from the first bracket, if it is never closed: an answer that the end cuts off.
+#[cfg(feature = "schema")]
+pub(super) fn cut_off_text(text: &str) -> Option<&str> {
+    let open = text.find(['{', '['])?;
+    closing_length(&text[open..]).is_none().then(|| text[open..].trim_end())
+}

@@ -1,9 +1,19 @@
-//! Finds JSON in the answers of models, and repairs it if it is invalid.
+//! Finds JSON in the answers of models, repairs it if it is invalid, and checks it against a schema.
 
+#[cfg(feature = "schema")]
+mod check;
+#[cfg(feature = "schema")]
+mod coerce;
 mod find;
 mod repair;
 
 use serde_json::Value;
+
+#[cfg(feature = "schema")]
+pub use check::{AnswerFault, AnswerMode, AnswerSchema, CheckedAnswer};
+
+/// The member that contains a list which is the whole answer, for providers that require an object.
+pub(crate) const LIST_KEY: &str = "items";
 
 /// How to search for JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

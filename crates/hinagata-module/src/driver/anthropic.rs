@@ -1,22 +1,29 @@
 //! Anthropic's messages: a separate system text, alternating turns, and marks for the prompt cache.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::{
-    RequestOptions,
+    RequestOptions, TurnRule,
     body::Body,
-    conversation::{Alternating, Conversation, OPENING, Side, is_blank},
-    dialect::{Dialect, ElementWriter, Piece, has_parts},
+    conversation::{Conversation, Grouping, Speaker, Turn, Turns, is_blank_text, starts_with_text},
+    dialect::{Dialect, ElementWriter, Piece, is_text},
     media::{Kind, Media, media_only_from_user, unsupported_error},
+    parts::{check_results, has_place, note_messages},
     request::Notes,
     schema,
 };
 use crate::{
-    CacheHint, CompiledPrompt, Element, Error,
-    format::{Sink, fence, write_result},
+    Attachment, CacheHint, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent,
+    Role,
+    format::{Sink, fence, result_value_text},
     json::{self, Writer},
-    message::{Said, ToolResult, ToolValue},
+    message::{ToolResult, ToolValue},
 };
+
+/// The format of the messages.
+const FORMAT: MessageFormat = MessageFormat::Anthropic;
 
 /// Most tokens of an answer by default: the API requires a number.
 const MAX_TOKENS: u64 = 4096;
@@ -28,8 +35,11 @@ pub(super) fn write_request(
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
     let conversation = Conversation::from_prompt(prompt);
+    check_results(conversation.messages(), FORMAT)?;
+    note_messages(conversation.messages(), FORMAT, &mut notes);
     let element_writer = ElementWriter::new(Dialect::Tags, &conversation);
-    let conversation = Alternating::from_conversation(conversation);
+    let grouping = Grouping::new(options, TurnRule::Alternate, FORMAT).with_two_sides();
+    let conversation = Turns::from_conversation(conversation, grouping);
     let schema = prompt.schema();
     let native = schema.filter(|_| supports_schemas(options)).and_then(schema::to_anthropic);
     let request = Request {
@@ -61,16 +71,9 @@ pub(super) fn write_request(
     if options.seed.is_some() {
         notes.add("anthropic does not support `seed`");
     }
-    for _ in 0..conversation.left_out {
-        notes.add("anthropic does not accept empty text");
-    }
-    for element in conversation.told.iter().chain(&conversation.rules) {
-        if let Element::Message(message) = element
-            && message.name.is_some()
-            && !matches!(message.said, Said::Tool(_))
-        {
-            notes.add("anthropic does not support speaker names");
-        }
+    conversation.add_notes("anthropic", &mut notes);
+    if conversation.ends_in_white_space() {
+        notes.add("anthropic does not accept white space at the end of the last answer; it is removed");
     }
     Ok(notes)
 }
@@ -129,14 +132,14 @@ struct Marks {
 }
 
 impl Marks {
-    fn for_conversation(conversation: &Alternating<'_>, options: &RequestOptions) -> Self {
+    fn for_conversation(conversation: &Turns<'_>, options: &RequestOptions) -> Self {
         if options.without_cache_marks {
             return Self::default();
         }
-        let stays = |element: &&&Element| element.cache_hint() <= CacheHint::Static;
-        let rules = conversation.rules.iter().take_while(stays).count();
+        let stays = |element: &Element| element.cache_hint() <= CacheHint::Static;
+        let rules = conversation.rules.iter().take_while(|element| stays(element)).count();
         let turns = if rules == conversation.rules.len() {
-            conversation.told.iter().take_while(stays).count()
+            conversation.elements.iter().take_while(|turn| stays(turn.element)).count()
         } else {
             // A cache stores the start of a request: nothing after a change can be reused.
             0
@@ -152,15 +155,15 @@ struct Request<'r> {
     in_words: Option<String>,
 }
 
-/// The speaker of a block.
+/// The author of a block.
 #[derive(Clone, Copy)]
-enum Speaker {
+enum Author {
     Rules,
     User,
     Model,
 }
 
-impl Speaker {
+impl Author {
     /// Only the user can attach images and files.
     fn check_media(self) -> Result<(), Error> {
         match self {
@@ -174,10 +177,21 @@ impl Speaker {
 /// How a block ends.
 #[derive(Clone, Copy)]
 struct End {
-    /// Whether another block follows; a blank line separates their texts.
+    /// Whether another text follows; a blank line separates them.
     more: bool,
     /// Whether the cache stores everything up to this block.
     marked: bool,
+    /// Whether white space at the end is removed.
+    trimmed: bool,
+}
+
+impl End {
+    const PLAIN: Self = Self { more: false, marked: false, trimmed: false };
+
+    /// The end of a block that is the last one of its element, or not.
+    fn for_block(self, is_last: bool) -> Self {
+        if is_last { self } else { Self::PLAIN }
+    }
 }
 
 impl Request<'_> {
@@ -185,57 +199,69 @@ impl Request<'_> {
         let count = rules.len() + usize::from(self.in_words.is_some());
         writer.write_list(|writer| {
             for (index, element) in rules.iter().enumerate() {
-                let end = End { more: index + 1 < count, marked: index + 1 == self.marks.rules };
-                self.write_element(element, Speaker::Rules, end, writer)?;
+                let end =
+                    End { more: index + 1 < count, marked: index + 1 == self.marks.rules, ..End::PLAIN };
+                self.write_element(element, Author::Rules, end, writer)?;
             }
             if let Some(text) = &self.in_words {
-                writer.write_object(|writer| {
-                    write_text_block(writer, End { more: false, marked: false }, |sink| sink.put(text));
-                });
+                writer.write_object(|writer| write_text_block(writer, End::PLAIN, |sink| sink.put(text)));
             }
             Ok(())
         })
     }
 
-    fn write_messages(&self, conversation: &Alternating<'_>, writer: &mut Writer) -> Result<(), Error> {
-        let mut told = 0;
+    fn write_messages(&self, turns: &Turns<'_>, writer: &mut Writer) -> Result<(), Error> {
+        let (mut first, count) = (0, turns.elements.len());
+        let trims = turns.ends_in_white_space();
         writer.write_list(|writer| {
-            if conversation.needs_opening() {
+            turns.write_opening(writer);
+            turns.iter().try_for_each(|(speaker, elements)| {
+                let start = first;
+                first += elements.len();
+                let trimmed = trims && first == count;
+                match elements {
+                    [turn] if !trimmed => {
+                        if let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT)) {
+                            items.iter().for_each(|item| writer.write_source(item));
+                            return Ok(());
+                        }
+                    }
+                    _ => {}
+                }
                 writer.write_object(|writer| {
-                    writer.write_field("role", "user");
-                    writer.write_field("content", OPENING);
-                });
-            }
-            conversation.turns().try_for_each(|(side, elements)| {
-                writer.write_object(|writer| {
-                    writer.write_raw_fields(match side {
-                        Side::User => r#""role":"user","content":"#,
-                        Side::Model => r#""role":"assistant","content":"#,
+                    writer.write_raw_fields(match speaker {
+                        Speaker::Model => r#""role":"assistant","content":"#,
+                        Speaker::System => r#""role":"system","content":"#,
+                        Speaker::User | Speaker::Tool => r#""role":"user","content":"#,
                     });
-                    let first = told;
-                    told += elements.len();
-                    self.write_turn(elements, side, first, writer)
+                    self.write_turn(speaker, elements, (start, trimmed), writer)
                 })
             })
         })
     }
 
+    /// Writes the blocks of a turn; `start` is the index of its first element.
     fn write_turn(
         &self,
-        elements: &[&Element],
-        side: Side,
-        first: usize,
+        speaker: Speaker,
+        elements: &[Turn<'_>],
+        (start, trimmed): (usize, bool),
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        let speaker = match side {
-            Side::User => Speaker::User,
-            Side::Model => Speaker::Model,
+        let author = match speaker {
+            Speaker::Model => Author::Model,
+            Speaker::User | Speaker::Tool => Author::User,
+            Speaker::System => Author::Rules,
         };
         writer.write_list(|writer| {
-            elements.iter().enumerate().try_for_each(|(index, element)| {
-                let end =
-                    End { more: index + 1 < elements.len(), marked: first + index + 1 == self.marks.turns };
-                self.write_element(element, speaker, end, writer)
+            elements.iter().enumerate().try_for_each(|(index, turn)| {
+                let next = elements.get(index + 1);
+                let end = End {
+                    more: next.is_some_and(|next| starts_with_text(next.element)),
+                    marked: start + index + 1 == self.marks.turns,
+                    trimmed: trimmed && next.is_none(),
+                };
+                self.write_element(turn.element, author, end, writer)
             })
         })
     }
@@ -244,59 +270,91 @@ impl Request<'_> {
     fn write_element(
         &self,
         element: &Element,
-        speaker: Speaker,
+        author: Author,
         end: End,
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        if let Element::Message(message) = element {
-            match &message.said {
-                Said::Tool(result) => {
-                    writer.write_object(|writer| write_tool_result(result, end, writer));
-                    return Ok(());
-                }
-                Said::Assistant(content, calls) if !calls.is_empty() => {
-                    if !is_blank(content) {
-                        self.write_blocks(element, speaker, End { more: true, marked: false }, writer)?;
-                    }
-                    for (index, call) in calls.iter().enumerate() {
-                        writer.write_object(|writer| {
-                            writer.write_field("type", "tool_use");
-                            writer.write_field("id", &call.id);
-                            writer.write_field("name", &call.name);
-                            writer.write_value_field("input", &call.arguments);
-                            write_cache_mark(writer, end.marked && index + 1 == calls.len());
-                        });
-                    }
-                    return Ok(());
-                }
-                _ => {}
-            }
-        }
-        self.write_blocks(element, speaker, end, writer)
-    }
-
-    fn write_blocks(
-        &self,
-        element: &Element,
-        speaker: Speaker,
-        end: End,
-        writer: &mut Writer,
-    ) -> Result<(), Error> {
-        if !has_parts(element) {
-            writer.write_object(|writer| {
-                write_text_block(writer, end, |sink| self.element_writer.write_element(sink, element));
-            });
+        if is_text(element) {
+            writer.write_object(|writer| self.write_text_element(element, end, writer));
             return Ok(());
         }
-        let mut pieces = Vec::new();
-        self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
-        if pieces.iter().any(Piece::is_media) {
-            speaker.check_media()?;
+        match element {
+            Element::Message(message) => self.write_parts(message, author, end, writer),
+            element => {
+                let mut pieces = Vec::new();
+                self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
+                self.write_pieces(&pieces, author, end, writer)
+            }
         }
-        let count = pieces.len();
+    }
+
+    fn write_text_element(&self, element: &Element, end: End, writer: &mut Writer) {
+        match element {
+            Element::Message(message) if end.trimmed => {
+                let text = message.as_text().unwrap_or_default();
+                write_text_block(writer, end, |sink| sink.put(trim_answer(text)));
+            }
+            element => {
+                write_text_block(writer, end, |sink| self.element_writer.write_element(sink, element));
+            }
+        }
+    }
+
+    /// Writes a block for each part of a message.
+    fn write_parts(
+        &self,
+        message: &Message,
+        author: Author,
+        end: End,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let parts: Vec<&MessagePart> = message.parts().iter().filter(|part| is_written(part)).collect();
+        for (index, part) in parts.iter().enumerate() {
+            let end = end.for_block(index + 1 == parts.len());
+            if let Some(value) = part.value_in(FORMAT).filter(|value| value.is_object()) {
+                writer.write_source(&edit_text(value, end));
+                continue;
+            }
+            match part.content() {
+                PartContent::Attachment(Attachment::Text(text)) | PartContent::Refusal(text) => {
+                    let text = if end.trimmed { trim_answer(text) } else { text };
+                    writer.write_object(|writer| write_text_block(writer, end, |sink| sink.put(text)));
+                }
+                PartContent::Attachment(attachment) => {
+                    let mut pieces = Vec::new();
+                    let mut take = |piece| pieces.push(piece);
+                    self.element_writer.push_attachment(attachment, self.options, &mut take)?;
+                    self.write_pieces(&pieces, author, end, writer)?;
+                }
+                PartContent::ToolCall(call) => writer.write_object(|writer| {
+                    writer.write_field("type", "tool_use");
+                    writer.write_field("id", &allowed_id(&call.id));
+                    writer.write_field("name", &call.name);
+                    writer.write_value_field("input", &call.arguments_object());
+                    write_cache_mark(writer, end.marked);
+                }),
+                PartContent::ToolResult(result) => {
+                    writer.write_object(|writer| self.write_tool_result(result, end, writer))?;
+                }
+                // These are written above, or have no place here.
+                PartContent::Reasoning(_) | PartContent::Other(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn write_pieces(
+        &self,
+        pieces: &[Piece<'_>],
+        author: Author,
+        end: End,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        if pieces.iter().any(Piece::is_media) {
+            author.check_media()?;
+        }
         for (index, piece) in pieces.iter().enumerate() {
-            let last = index + 1 == count;
-            let end = End { more: end.more && last, marked: end.marked && last };
+            let end = end.for_block(index + 1 == pieces.len());
             writer.write_object(|writer| match piece {
                 Piece::Element(element) => {
                     write_text_block(writer, end, |sink| self.element_writer.write_element(sink, element));
@@ -311,6 +369,76 @@ impl Request<'_> {
         }
         Ok(())
     }
+
+    fn write_tool_result(&self, result: &ToolResult, end: End, writer: &mut Writer) -> Result<(), Error> {
+        writer.write_field("type", "tool_result");
+        writer.write_field("tool_use_id", &allowed_id(&result.call_id));
+        writer.write_key("content");
+        match &result.value {
+            ToolValue::Parts { parts, .. } => writer.write_list(|writer| {
+                let mut pieces = Vec::new();
+                for part in parts {
+                    self.element_writer
+                        .push_attachment(part, self.options, &mut |piece| pieces.push(piece))?;
+                }
+                self.write_pieces(&pieces, Author::User, End::PLAIN, writer)
+            })?,
+            value => writer.write_string(&result_value_text(value)),
+        }
+        if result.value.is_error() {
+            writer.write_value_field("is_error", &Value::Bool(true));
+        }
+        write_cache_mark(writer, end.marked);
+        Ok(())
+    }
+}
+
+impl Turns<'_> {
+    /// Whether the last turn is an answer that ends in white space, which Anthropic rejects.
+    fn ends_in_white_space(&self) -> bool {
+        let Some(message) = self.elements.last().and_then(Turn::message) else { return false };
+        let last = match message.as_text() {
+            Some(text) => Some(text),
+            None => message.parts().iter().rfind(|part| is_written(part)).and_then(MessagePart::as_text),
+        };
+        message.role() == Role::Assistant && last.is_some_and(|text| trim_answer(text) != text)
+    }
+}
+
+/// A block in Anthropic's format, with the end that its text needs here.
+fn edit_text(block: &Value, end: End) -> Cow<'_, Value> {
+    match block.get("text").and_then(Value::as_str) {
+        Some(text) if end.more || end.trimmed => {
+            let text = if end.trimmed { trim_answer(text).to_owned() } else { format!("{text}\n\n") };
+            let mut block = block.clone();
+            block["text"] = text.into();
+            Cow::Owned(block)
+        }
+        _ => Cow::Borrowed(block),
+    }
+}
+
+fn trim_answer(text: &str) -> &str {
+    text.trim_end_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
+}
+
+/// Whether a part of a message becomes a block; empty texts are refused.
+fn is_written(part: &MessagePart) -> bool {
+    match part.content() {
+        PartContent::Attachment(Attachment::Text(text)) | PartContent::Refusal(text) => {
+            !is_blank_text(text) || part.value_in(FORMAT).is_some()
+        }
+        _ => has_place(part, FORMAT),
+    }
+}
+
+/// An id of a tool call with only the characters that Anthropic accepts.
+fn allowed_id(id: &str) -> String {
+    let allowed = |character: char| match character {
+        'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => character,
+        _ => '_',
+    };
+    id.chars().map(allowed).collect()
 }
 
 fn write_text_block<S>(writer: &mut Writer, end: End, text: S)
@@ -334,26 +462,18 @@ fn write_cache_mark(writer: &mut Writer, marked: bool) {
     }
 }
 
-fn write_tool_result(result: &ToolResult, end: End, writer: &mut Writer) {
-    writer.write_field("type", "tool_result");
-    writer.write_field("tool_use_id", &result.call_id);
-    writer.write_key("content");
-    writer.write_text(|sink| write_result(sink, result));
-    if matches!(result.value, ToolValue::Error(_)) {
-        writer.write_value_field("is_error", &Value::Bool(true));
-    }
-    write_cache_mark(writer, end.marked);
-}
-
 fn write_media_block(media: &Media<'_>, end: End, writer: &mut Writer) -> Result<(), Error> {
     let kind = |kind: &Kind| match kind {
         Kind::Image => "image",
-        Kind::Document => "document",
+        Kind::Audio | Kind::Document => "document",
     };
     match media {
         Media::Text(text) => {
             write_text_block(writer, end, |sink| sink.put(text));
             return Ok(());
+        }
+        Media::Url { kind: Kind::Audio, .. } | Media::Data { kind: Kind::Audio, .. } => {
+            return Err(unsupported_error("anthropic", "sounds", "attach a transcript instead"));
         }
         Media::Url { kind: of, url, .. } => {
             writer.write_field("type", kind(of));

@@ -10,9 +10,8 @@ use super::{
 use crate::{
     Attachment, Chunk, Content, Element, Error, Material, TextOptions,
     element::JsonContent,
-    format::{Marks, Sink, Tag, fence, one_line, write_result, write_section},
+    format::{Marks, Sink, Tag, fence, one_line, result_value_text, write_section},
     json,
-    message::Said,
 };
 
 /// How materials and chunks are delimited.
@@ -43,16 +42,22 @@ pub(super) enum Piece<'p> {
     Media(Media<'p>),
 }
 
-/// Whether the content of an element has parts.
-pub(super) fn has_parts(element: &Element) -> bool {
-    let content = match element {
+/// Whether an element is only text.
+pub(super) fn is_text(element: &Element) -> bool {
+    match element {
+        Element::Message(message) => message.as_text().is_some(),
+        other => content_of(other).is_none_or(|content| content.as_text().is_some()),
+    }
+}
+
+/// The content of an element that is not a message.
+fn content_of(element: &Element) -> Option<&Content> {
+    match element {
         Element::Text(element) => Some(&element.content),
         Element::Material(element) => Some(&element.content),
         Element::Chunk(element) => Some(&element.content),
-        Element::Message(message) => message.content(),
-        Element::Json(_) | Element::Section(_) | Element::Subsection(_) => None,
-    };
-    content.is_some_and(|content| content.as_text().is_none())
+        Element::Message(_) | Element::Json(_) | Element::Section(_) | Element::Subsection(_) => None,
+    }
 }
 
 impl Piece<'_> {
@@ -93,14 +98,10 @@ impl ElementWriter {
         match element {
             Element::Material(_) | Element::Chunk(_) => {}
             Element::Text(element) => element.content.texts().for_each(note),
-            Element::Message(message) => match &message.said {
-                Said::Tool(result) => {
-                    let mut text = String::new();
-                    write_result(&mut text, result);
-                    note(&text);
-                }
-                _ => message.content().into_iter().flat_map(Content::texts).for_each(note),
-            },
+            Element::Message(message) => {
+                message.texts().for_each(&mut note);
+                message.tool_results().for_each(|result| note(&result_value_text(&result.value)));
+            }
             Element::Section(_) | Element::Subsection(_) | Element::Json(_) => {
                 let mut any = HasMark(false);
                 self.write_headings(&mut any, element);
@@ -130,10 +131,7 @@ impl ElementWriter {
                 self.close_tag(sink, "</chunk", number);
             }
             Element::Text(element) => write_content(sink, &element.content),
-            Element::Message(message) => match &message.said {
-                Said::Tool(result) => write_result(sink, result),
-                _ => message.content().into_iter().for_each(|content| write_content(sink, content)),
-            },
+            Element::Message(message) => message.texts().for_each(|text| sink.put(text)),
             other => self.write_headings(sink, other),
         }
     }
@@ -246,42 +244,46 @@ impl ElementWriter {
         (before, after)
     }
 
-    /// Splits an element into pieces; of a message, its content.
+    /// Splits an element that is not a message into pieces.
     pub(super) fn split_pieces<'p>(
         &self,
         element: &'p Element,
         options: &RequestOptions,
         take: &mut dyn FnMut(Piece<'p>),
     ) -> Result<(), Error> {
-        let content = match element {
-            Element::Text(element) => Some(&element.content),
-            Element::Material(element) => Some(&element.content),
-            Element::Chunk(element) => Some(&element.content),
-            Element::Message(message) => message.content(),
-            Element::Json(_) | Element::Section(_) | Element::Subsection(_) => None,
-        };
-        let Some(Content::Parts(parts)) = content else {
+        let Some(Content::Parts(parts)) = content_of(element) else {
             take(Piece::Element(element));
             return Ok(());
         };
         let (before, after) = self.surrounding_texts(element);
         self.push_text(before.into(), take);
         for part in parts {
-            match part {
-                Attachment::Text(text) => self.push_text(text.as_str().into(), take),
-                other => match Media::from_attachment(other, options)? {
-                    Media::Text(text) => self.push_text(text.into(), take),
-                    media => take(Piece::Media(media)),
-                },
-            }
+            self.push_attachment(part, options, take)?;
         }
         self.push_text(after.into(), take);
         Ok(())
     }
 
+    /// Adds the piece of an attachment; an empty text has none.
+    pub(super) fn push_attachment<'p>(
+        &self,
+        attachment: &'p Attachment,
+        options: &RequestOptions,
+        take: &mut dyn FnMut(Piece<'p>),
+    ) -> Result<(), Error> {
+        match attachment {
+            Attachment::Text(text) => self.push_text(text.as_str().into(), take),
+            other => match Media::from_attachment(other, options)? {
+                Media::Text(text) => self.push_text(text.into(), take),
+                media => take(Piece::Media(media)),
+            },
+        }
+        Ok(())
+    }
+
     /// Adds a text unless it is empty: providers reject empty parts, and those with tags also reject parts of only white
     /// space.
-    fn push_text<'p>(&self, text: Cow<'p, str>, take: &mut dyn FnMut(Piece<'p>)) {
+    pub(super) fn push_text<'p>(&self, text: Cow<'p, str>, take: &mut dyn FnMut(Piece<'p>)) {
         let is_empty = match self.dialect {
             Dialect::Markdown => text.is_empty(),
             Dialect::Tags => is_blank_text(&text),

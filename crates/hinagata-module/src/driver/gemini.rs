@@ -5,20 +5,24 @@ use std::collections::HashMap;
 use serde_json::{Map, Value, json};
 
 use super::{
-    RequestOptions, Tool,
+    RequestOptions, Tool, TurnRule,
     body::Body,
-    conversation::{Alternating, Conversation, OPENING, Side, is_blank},
-    dialect::{Dialect, ElementWriter, Piece},
+    conversation::{Conversation, Grouping, OPENING, Speaker, Turn, Turns, starts_with_text},
+    dialect::{Dialect, ElementWriter, Piece, is_text},
     media::{Media, media_only_from_user},
+    parts::{has_place, note_messages},
     request::Notes,
     schema,
 };
 use crate::{
-    CompiledPrompt, Element, Error, Message,
+    Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent,
     format::Sink,
     json::Writer,
-    message::{Said, ToolResult, ToolValue},
+    message::{ToolResult, ToolValue},
 };
+
+/// The format of the contents.
+const FORMAT: MessageFormat = MessageFormat::Gemini;
 
 pub(super) fn write_request(
     prompt: &CompiledPrompt,
@@ -27,14 +31,16 @@ pub(super) fn write_request(
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
     let conversation = Conversation::from_prompt(prompt);
+    note_messages(conversation.messages(), FORMAT, &mut notes);
     let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
-    let conversation = Alternating::from_conversation(conversation);
+    let grouping = Grouping::new(options, TurnRule::Alternate, FORMAT).with_two_sides();
+    let conversation = Turns::from_conversation(conversation, grouping);
     let request = Request { element_writer: &element_writer, options, tools: tool_names(&conversation) };
     Body::write(writer, options, |body| {
         if !conversation.rules.is_empty() {
             body.try_set("systemInstruction", |writer| {
                 request.refuse_media(&conversation.rules)?;
-                writer.write_object(|writer| request.write_parts(&conversation.rules, writer))
+                writer.write_object(|writer| request.write_parts(conversation.rules.iter().copied(), writer))
             })?;
         }
         body.try_set("contents", |writer| request.write_contents(&conversation, writer))?;
@@ -48,16 +54,7 @@ pub(super) fn write_request(
         }
         Ok(())
     })?;
-    for _ in 0..conversation.left_out {
-        notes.add("gemini does not accept empty text");
-    }
-    for element in conversation.told.iter().chain(&conversation.rules) {
-        if let Element::Message(Message { name: Some(_), said, .. }) = element
-            && !matches!(said, Said::Tool(_))
-        {
-            notes.add("gemini does not support speaker names");
-        }
-    }
+    conversation.add_notes("gemini", &mut notes);
     Ok(notes)
 }
 
@@ -93,14 +90,9 @@ fn generation_config(prompt: &CompiledPrompt, options: &RequestOptions) -> Map<S
 }
 
 /// The tool of each call: results refer to a tool by its name.
-fn tool_names<'p>(conversation: &Alternating<'p>) -> HashMap<&'p str, &'p str> {
-    let mut names = HashMap::new();
-    for element in &conversation.told {
-        if let Element::Message(Message { said: Said::Assistant(_, calls), .. }) = element {
-            names.extend(calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
-        }
-    }
-    names
+fn tool_names<'p>(conversation: &Turns<'p>) -> HashMap<&'p str, &'p str> {
+    let messages = conversation.elements.iter().filter_map(Turn::message);
+    messages.flat_map(Message::tool_calls).map(|call| (call.id.as_str(), call.name.as_str())).collect()
 }
 
 struct Request<'r, 'p> {
@@ -110,21 +102,21 @@ struct Request<'r, 'p> {
 }
 
 impl Request<'_, '_> {
-    fn write_contents(&self, conversation: &Alternating<'_>, writer: &mut Writer) -> Result<(), Error> {
+    fn write_contents(&self, turns: &Turns<'_>, writer: &mut Writer) -> Result<(), Error> {
         writer.write_list(|writer| {
-            if conversation.needs_opening() {
+            if turns.needs_opening {
                 writer.write_value(&json!({"role": "user", "parts": [{"text": OPENING}]}));
             }
-            conversation.turns().try_for_each(|(side, elements)| {
+            turns.iter().try_for_each(|(speaker, elements)| {
+                if let [turn] = elements
+                    && let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT))
+                {
+                    items.iter().for_each(|item| writer.write_source(item));
+                    return Ok(());
+                }
                 writer.write_object(|writer| {
-                    writer.write_field(
-                        "role",
-                        match side {
-                            Side::User => "user",
-                            Side::Model => "model",
-                        },
-                    );
-                    self.write_parts(elements, writer)
+                    writer.write_field("role", if speaker == Speaker::Model { "model" } else { "user" });
+                    self.write_parts(elements.iter().map(|turn| turn.element), writer)
                 })
             })
         })
@@ -134,64 +126,102 @@ impl Request<'_, '_> {
     fn refuse_media(&self, rules: &[&Element]) -> Result<(), Error> {
         let mut any = false;
         for element in rules {
-            self.element_writer.split_pieces(element, self.options, &mut |piece| any |= piece.is_media())?;
+            match element {
+                Element::Message(message) => any |= message.parts().iter().any(is_media),
+                element => {
+                    let mut check = |piece: Piece<'_>| any |= piece.is_media();
+                    self.element_writer.split_pieces(element, self.options, &mut check)?;
+                }
+            }
         }
         if any { Err(media_only_from_user("gemini", "in the instructions")) } else { Ok(()) }
     }
 
-    fn write_parts(&self, elements: &[&Element], writer: &mut Writer) -> Result<(), Error> {
+    fn write_parts<'e>(
+        &self,
+        elements: impl Iterator<Item = &'e Element>,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let mut elements = elements.peekable();
         writer.write_key("parts");
         writer.write_list(|writer| {
-            elements.iter().enumerate().try_for_each(|(index, element)| {
-                self.write_element(element, index + 1 < elements.len(), writer)
-            })
+            while let Some(element) = elements.next() {
+                let more = elements.peek().is_some_and(|next| starts_with_text(next));
+                self.write_element(element, more, writer)?;
+            }
+            Ok(())
         })
     }
 
     fn write_element(&self, element: &Element, more: bool, writer: &mut Writer) -> Result<(), Error> {
-        if let Element::Message(message) = element {
-            match &message.said {
-                Said::Tool(result) => {
+        let mut pieces = Vec::new();
+        let message = match element {
+            Element::Message(message) if !is_text(element) => message,
+            Element::Message(_) => {
+                self.write_pieces(&[Piece::Element(element)], more, writer);
+                return Ok(());
+            }
+            element => {
+                self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
+                self.write_pieces(&pieces, more, writer);
+                return Ok(());
+            }
+        };
+        let parts: Vec<&MessagePart> =
+            message.parts().iter().filter(|part| has_place(part, FORMAT)).collect();
+        for (index, part) in parts.iter().enumerate() {
+            let more = more && index + 1 == parts.len();
+            if let Some(value) = part.value_in(FORMAT) {
+                writer.write_source(value);
+                continue;
+            }
+            match part.content() {
+                PartContent::Attachment(attachment) => {
+                    pieces.clear();
+                    let mut take = |piece| pieces.push(piece);
+                    self.element_writer.push_attachment(attachment, self.options, &mut take)?;
+                    self.write_pieces(&pieces, more, writer);
+                }
+                PartContent::Refusal(text) => {
+                    self.write_pieces(&[Piece::Text(text.as_str().into())], more, writer);
+                }
+                PartContent::ToolCall(call) => writer.write_value(&json!({
+                    "functionCall": {"name": call.name.as_str(), "args": *call.arguments_object()},
+                })),
+                PartContent::ToolResult(result) => {
                     writer.write_value(&self.function_response(message, result));
-                    return Ok(());
-                }
-                Said::Assistant(content, calls) if !calls.is_empty() => {
-                    if !is_blank(content) {
-                        self.write_pieces(element, true, writer)?;
+                    let mut media = Vec::new();
+                    for attachment in result.value.media() {
+                        let mut take = |piece| media.push(piece);
+                        self.element_writer.push_attachment(attachment, self.options, &mut take)?;
                     }
-                    for call in calls {
-                        writer.write_value(
-                            &json!({"functionCall": {"name": call.name.as_str(), "args": *call.arguments}}),
-                        );
-                    }
-                    return Ok(());
+                    self.write_pieces(&media, false, writer);
                 }
-                _ => {}
+                // These are written above.
+                PartContent::Reasoning(_) | PartContent::Other(_) => {}
             }
         }
-        self.write_pieces(element, more, writer)
+        Ok(())
     }
 
     fn function_response(&self, message: &Message, result: &ToolResult) -> Value {
-        let name = message
-            .name
-            .as_deref()
-            .or_else(|| self.tools.get(result.call_id.as_str()).copied())
-            .unwrap_or(&result.call_id);
+        let name = [result.name.as_deref(), message.name(), self.tools.get(result.call_id.as_str()).copied()];
+        let name = name.into_iter().flatten().find(|name| !name.is_empty()).unwrap_or(&result.call_id);
         let response = match &result.value {
             ToolValue::Text(text) => json!({"output": text.as_str()}),
             ToolValue::Data(value) => json!({"output": **value}),
             ToolValue::Error(value) => json!({"error": **value}),
+            value @ ToolValue::Parts { is_error, .. } => {
+                let text = crate::format::result_value_text(value);
+                json!({if *is_error { "error" } else { "output" }: text})
+            }
         };
         json!({"functionResponse": {"name": name, "response": response}})
     }
 
-    fn write_pieces(&self, element: &Element, more: bool, writer: &mut Writer) -> Result<(), Error> {
-        let mut pieces = Vec::new();
-        self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
-        let count = pieces.len();
+    fn write_pieces(&self, pieces: &[Piece<'_>], more: bool, writer: &mut Writer) {
         for (index, piece) in pieces.iter().enumerate() {
-            let blank = if more && index + 1 == count { "\n\n" } else { "" };
+            let blank = if more && index + 1 == pieces.len() { "\n\n" } else { "" };
             writer.write_object(|writer| match piece {
                 Piece::Element(element) => {
                     writer.write_key("text");
@@ -207,7 +237,13 @@ impl Request<'_, '_> {
                 Piece::Media(media) => write_media_part(media, writer),
             });
         }
-        Ok(())
+    }
+}
+
+fn is_media(part: &MessagePart) -> bool {
+    match part.content() {
+        PartContent::Attachment(attachment) => !matches!(attachment, Attachment::Text(_)),
+        _ => false,
     }
 }
 

@@ -28,7 +28,18 @@ pub(super) enum Media<'p> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Image,
+    Audio,
     Document,
+}
+
+impl Kind {
+    fn from_mime(mime: &str) -> Self {
+        match mime.split('/').next() {
+            Some("image") => Self::Image,
+            Some("audio") => Self::Audio,
+            _ => Self::Document,
+        }
+    }
 }
 
 impl<'p> Media<'p> {
@@ -48,14 +59,22 @@ impl<'p> Media<'p> {
                 },
                 None => Self::Url { kind: Kind::Image, mime: image_type(url).map(Cow::Borrowed), url },
             }),
-            Attachment::File { path, mime_type } => Self::from_file(path, mime_type, options),
+            Attachment::File { path, mime_type, name } => {
+                Self::from_file(path, mime_type, name.as_deref(), options)
+            }
         }
     }
 
-    fn from_file(path: &'p str, mime: &'p str, options: &RequestOptions) -> Result<Self, Error> {
-        let kind = if mime.starts_with("image/") { Kind::Image } else { Kind::Document };
+    fn from_file(
+        path: &'p str,
+        mime: &'p str,
+        name: Option<&'p str>,
+        options: &RequestOptions,
+    ) -> Result<Self, Error> {
+        let kind = Kind::from_mime(mime);
         if let Some((_, base64)) = data_url(path) {
-            return Ok(Self::Data { kind, mime: mime.into(), base64: base64.into(), name: "file".into() });
+            let name = name.unwrap_or("file").into();
+            return Ok(Self::Data { kind, mime: mime.into(), base64: base64.into(), name });
         }
         if path.contains("://") {
             return Ok(Self::Url { kind, mime: Some(mime.into()), url: path });
@@ -79,7 +98,7 @@ impl<'p> Media<'p> {
                 }
             };
         }
-        let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+        let name = name.unwrap_or_else(|| path.rsplit(['/', '\\']).next().unwrap_or(path));
         Ok(Self::Data { kind, mime: mime.into(), base64: encode_base64(&bytes).into(), name: name.into() })
     }
 }

@@ -14,6 +14,7 @@ mod messages;
 mod ollama;
 mod openai;
 mod output_format;
+mod parts;
 mod request;
 mod responses;
 mod schema;
@@ -23,9 +24,9 @@ use request::Notes;
 use crate::{CompiledPrompt, Error, Problem, TextOptions, format, json::Writer};
 
 pub use media::{Files, encode_base64};
-pub use messages::{ChatMessage, ChatPart, chat_messages};
+pub use messages::chat_messages;
 pub use output_format::OutputFormat;
-pub use request::{DataRole, Formatted, RequestOptions, Tool};
+pub use request::{DataRole, Formatted, RequestOptions, Tool, TurnRule};
 
 /// Writes the requests of a model provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,7 +144,8 @@ impl Driver {
         body.clear();
         body.reserve(conversation::estimate_bytes(prompt));
         let mut writer = Writer::from_buffer(std::mem::take(body));
-        let written = (self.spec().write)(prompt, options, &mut writer);
+        let filled = parts::fill_call_ids(prompt);
+        let written = (self.spec().write)(filled.as_ref().unwrap_or(prompt), options, &mut writer);
         *body = writer.into_string();
         Ok(written?.into_messages())
     }

@@ -3,20 +3,23 @@
 use serde_json::{Map, Value, json};
 
 use super::{
-    DataRole, RequestOptions,
+    RequestOptions, TurnRule,
     body::Body,
-    conversation::{Conversation, Turn},
+    conversation::{Conversation, Grouping, Speaker, Turn, Turns},
     dialect::{Dialect, ElementWriter, Piece},
     media::{Kind, Media, unsupported_error},
     openai,
+    parts::note_messages,
     request::Notes,
 };
 use crate::{
-    CompiledPrompt, Element, Error, Message, Part, Role,
-    format::{Sink, write_result},
+    Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent, Role,
+    format::{Sink, result_value_text},
     json::Writer,
-    message::Said,
 };
+
+/// The format of the messages.
+const FORMAT: MessageFormat = MessageFormat::Ollama;
 
 pub(super) fn write_request(
     prompt: &CompiledPrompt,
@@ -25,22 +28,13 @@ pub(super) fn write_request(
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
     let conversation = Conversation::from_prompt(prompt);
+    note_messages(conversation.messages(), FORMAT, &mut notes);
     let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
+    let turns = Turns::from_conversation(conversation, Grouping::new(options, TurnRule::AsIs, FORMAT));
+    let request = Request { element_writer: &element_writer, options };
     Body::write(writer, options, |body| {
         body.set_model();
-        body.try_set("messages", |writer| {
-            writer.write_list(|writer| {
-                for element in &conversation.rules {
-                    writer.write_object(|writer| {
-                        write_message(&element_writer, element, Role::System, options, writer)
-                    })?;
-                }
-                conversation
-                    .turns
-                    .iter()
-                    .try_for_each(|turn| write_turn(&element_writer, turn, options, writer))
-            })
-        })?;
+        body.try_set("messages", |writer| request.write_messages(&turns, writer))?;
         if let Some(schema) = prompt.schema() {
             body.set("format", |writer| writer.write_value(schema));
         }
@@ -52,11 +46,7 @@ pub(super) fn write_request(
         openai::write_tools(body, &options.tools);
         Ok(())
     })?;
-    for message in conversation.turns.iter().filter_map(Turn::message) {
-        if message.name.is_some() && !matches!(message.said, Said::Tool(_)) {
-            notes.add("ollama does not support speaker names");
-        }
-    }
+    turns.add_notes("ollama", &mut notes);
     Ok(notes)
 }
 
@@ -75,87 +65,201 @@ fn model_options(options: &RequestOptions) -> Map<String, Value> {
     .collect()
 }
 
-fn write_turn(
-    element_writer: &ElementWriter,
-    turn: &Turn<'_>,
-    options: &RequestOptions,
-    writer: &mut Writer,
-) -> Result<(), Error> {
-    let role = match (turn.message(), turn.part, options.data_role) {
-        (Some(message), ..) => message.role(),
-        (None, Part::Data, DataRole::System) => Role::System,
-        _ => Role::User,
-    };
-    writer.write_object(|writer| match turn.message() {
-        Some(Message { said: Said::Tool(result), name, .. }) => {
-            writer.write_field("role", "tool");
-            if let Some(name) = name {
-                writer.write_field("tool_name", name);
+struct Request<'r> {
+    element_writer: &'r ElementWriter,
+    options: &'r RequestOptions,
+}
+
+impl Request<'_> {
+    fn write_messages(&self, turns: &Turns<'_>, writer: &mut Writer) -> Result<(), Error> {
+        writer.write_list(|writer| {
+            for element in &turns.rules {
+                self.write_message(Role::System, &[element], &[], writer)?;
             }
-            writer.write_key("content");
-            writer.write_text(|sink| write_result(sink, result));
-            Ok(())
-        }
-        Some(Message { said: Said::Assistant(_, calls), .. }) if !calls.is_empty() => {
-            write_message(element_writer, turn.element, role, options, writer)?;
-            writer.write_key("tool_calls");
-            writer.write_list(|writer| {
-                for call in calls {
-                    writer.write_value(
-                        &json!({"function": {"name": call.name.as_str(), "arguments": *call.arguments}}),
-                    );
+            turns.write_opening(writer);
+            // Images of tool results, which only a user message can have.
+            let mut media: Vec<&Attachment> = Vec::new();
+            for (speaker, elements) in turns.iter() {
+                if speaker != Speaker::Tool && speaker != Speaker::User && !media.is_empty() {
+                    self.write_message(Role::User, &[], &std::mem::take(&mut media), writer)?;
                 }
-            });
+                self.write_turn(speaker, elements, &mut media, writer)?;
+            }
+            if !media.is_empty() {
+                self.write_message(Role::User, &[], &media, writer)?;
+            }
             Ok(())
+        })
+    }
+
+    /// Writes the messages of one turn: the results of tools first, then what the speaker says.
+    fn write_turn<'p>(
+        &self,
+        speaker: Speaker,
+        elements: &[Turn<'p>],
+        media: &mut Vec<&'p Attachment>,
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        if let [turn] = elements
+            && let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT))
+        {
+            items.iter().for_each(|item| writer.write_source(item));
+            return Ok(());
         }
-        _ => write_message(element_writer, turn.element, role, options, writer),
+        for message in elements.iter().filter_map(Turn::message) {
+            for part in message.parts() {
+                if let Some(result) = part.as_tool_result() {
+                    write_result(message, part, writer);
+                    media.extend(result.value.media());
+                }
+            }
+        }
+        if elements.iter().all(|turn| turn.message().is_some_and(openai::is_only_results)) {
+            return Ok(());
+        }
+        let media = if speaker == Speaker::User { std::mem::take(media) } else { Vec::new() };
+        let elements: Vec<&Element> = elements.iter().map(|turn| turn.element).collect();
+        self.write_message(speaker.role(), &elements, &media, writer)
+    }
+
+    /// Writes the role, the text, the images, the reasoning and the tool calls.
+    fn write_message(
+        &self,
+        role: Role,
+        elements: &[&Element],
+        media: &[&Attachment],
+        writer: &mut Writer,
+    ) -> Result<(), Error> {
+        let mut pieces = Vec::new();
+        for attachment in media {
+            self.element_writer.push_attachment(attachment, self.options, &mut |piece| pieces.push(piece))?;
+        }
+        for element in elements {
+            self.push_pieces(element, &mut pieces)?;
+        }
+        let images = pieces.iter().filter_map(image_data).collect::<Result<Vec<_>, Error>>()?;
+        writer.write_object(|writer| {
+            writer.write_field("role", role.name());
+            writer.write_key("content");
+            self.write_texts(&pieces, writer);
+            if !images.is_empty() {
+                writer.write_key("images");
+                writer.write_list(|writer| images.iter().for_each(|image| writer.write_string(image)));
+            }
+            write_reasoning(elements, writer);
+            write_calls(elements, writer);
+        });
+        Ok(())
+    }
+
+    fn push_pieces<'p>(&self, element: &'p Element, pieces: &mut Vec<Piece<'p>>) -> Result<(), Error> {
+        let Element::Message(message) = element else {
+            return self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece));
+        };
+        if message.as_text().is_some() {
+            pieces.push(Piece::Element(element));
+        }
+        for part in message.parts() {
+            match part.content() {
+                PartContent::Attachment(attachment) => {
+                    let mut take = |piece| pieces.push(piece);
+                    self.element_writer.push_attachment(attachment, self.options, &mut take)?;
+                }
+                PartContent::Refusal(text) => pieces.push(Piece::Text(text.as_str().into())),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes all texts as one string: other drivers write them as separate parts, here a blank line separates them.
+    fn write_texts(&self, pieces: &[Piece<'_>], writer: &mut Writer) {
+        writer.write_text(|sink| {
+            let mut is_first = true;
+            let mut before = "\n\n";
+            for piece in pieces {
+                match piece {
+                    Piece::Element(element) => {
+                        sink.put(if is_first { "" } else { "\n\n" });
+                        self.element_writer.write_element(sink, element);
+                        before = "";
+                    }
+                    Piece::Text(text) => {
+                        sink.put_all(&[if before.ends_with("\n\n") { "" } else { "\n\n" }, text]);
+                        before = text;
+                    }
+                    Piece::Media(_) => continue,
+                }
+                is_first = false;
+            }
+        });
+    }
+}
+
+/// The data of an image; `None` for text.
+fn image_data<'p>(piece: &'p Piece<'p>) -> Option<Result<&'p str, Error>> {
+    match piece {
+        Piece::Media(Media::Data { kind: Kind::Image, base64, .. }) => Some(Ok(base64)),
+        // Text files are already texts here.
+        Piece::Media(Media::Text(_)) | Piece::Element(_) | Piece::Text(_) => None,
+        Piece::Media(Media::Url { .. }) => {
+            let hint = "attach the image itself as a `data:` URL";
+            Some(Err(unsupported_error("ollama", "the URL of an image or file", hint)))
+        }
+        Piece::Media(Media::Data { kind: Kind::Audio | Kind::Document, .. }) => {
+            Some(Err(unsupported_error("ollama", "files", "attach its text instead")))
+        }
+    }
+}
+
+fn write_result(message: &Message, part: &MessagePart, writer: &mut Writer) {
+    let Some(result) = part.as_tool_result() else { return };
+    if let Some(value) = part.value_in(FORMAT) {
+        return writer.write_source(value);
+    }
+    writer.write_object(|writer| {
+        writer.write_field("role", "tool");
+        if let Some(name) = result.name.as_deref().or(message.name()) {
+            writer.write_field("tool_name", name);
+        }
+        writer.write_key("content");
+        writer.write_string(&result_value_text(&result.value));
+    });
+}
+
+fn message_parts<'e>(elements: &'e [&Element]) -> impl Iterator<Item = &'e MessagePart> {
+    elements.iter().flat_map(|element| match element {
+        Element::Message(message) => message.parts(),
+        _ => &[],
     })
 }
 
-/// Writes the role, the text and the images.
-fn write_message(
-    element_writer: &ElementWriter,
-    element: &Element,
-    role: Role,
-    options: &RequestOptions,
-    writer: &mut Writer,
-) -> Result<(), Error> {
-    writer.write_field("role", role.name());
-    let mut pieces = Vec::new();
-    element_writer.split_pieces(element, options, &mut |piece| pieces.push(piece))?;
-    let mut images = Vec::new();
-    for piece in &pieces {
-        match piece {
-            Piece::Media(Media::Data { kind: Kind::Image, base64, .. }) => images.push(base64),
-            // Text files are already texts here.
-            Piece::Media(Media::Text(_)) | Piece::Element(_) | Piece::Text(_) => {}
-            Piece::Media(Media::Url { .. }) => {
-                let hint = "attach the image itself as a `data:` URL";
-                return Err(unsupported_error("ollama", "the URL of an image or file", hint));
-            }
-            Piece::Media(Media::Data { kind: Kind::Document, .. }) => {
-                return Err(unsupported_error("ollama", "files", "attach its text instead"));
-            }
-        }
+fn write_reasoning(elements: &[&Element], writer: &mut Writer) {
+    let texts = message_parts(elements).filter_map(|part| match part.content() {
+        PartContent::Reasoning(reasoning) if !reasoning.text.is_empty() => Some(reasoning.text.as_str()),
+        _ => None,
+    });
+    let texts: Vec<&str> = texts.collect();
+    if !texts.is_empty() {
+        writer.write_field("thinking", &texts.join("\n\n"));
     }
-    writer.write_key("content");
-    writer.write_text(|sink| {
-        let mut before = "\n\n";
-        for piece in &pieces {
-            match piece {
-                Piece::Element(element) => element_writer.write_element(sink, element),
-                Piece::Text(text) => {
-                    // Other drivers write these texts as separate parts; here a blank line separates them.
-                    sink.put_all(&[if before.ends_with("\n\n") { "" } else { "\n\n" }, text]);
-                    before = text;
-                }
-                Piece::Media(_) => {}
+}
+
+fn write_calls(elements: &[&Element], writer: &mut Writer) {
+    let calls = || message_parts(elements).filter(|part| part.as_tool_call().is_some());
+    if calls().next().is_none() {
+        return;
+    }
+    writer.write_key("tool_calls");
+    writer.write_list(|writer| {
+        for part in calls() {
+            match (part.value_in(FORMAT), part.as_tool_call()) {
+                (Some(value), _) => writer.write_source(value),
+                (None, Some(call)) => writer.write_value(&json!({
+                    "function": {"name": call.name.as_str(), "arguments": *call.arguments_object()},
+                })),
+                (None, None) => {}
             }
         }
     });
-    if !images.is_empty() {
-        writer.write_key("images");
-        writer.write_list(|writer| images.iter().for_each(|image| writer.write_string(image)));
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! The options of a request.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use serde_json::{Map, Value};
 
@@ -29,6 +29,8 @@ pub struct RequestOptions {
     pub tools: Vec<Tool>,
     /// The role of the data.
     pub data_role: DataRole,
+    /// Which messages share a turn; the rule of the provider by default.
+    pub turns: Option<TurnRule>,
     /// Whether to omit marks for prompt caches.
     pub without_cache_marks: bool,
     /// Additional members of the body; they replace ours.
@@ -66,6 +68,48 @@ pub enum DataRole {
     User,
     /// The system, for providers that accept system messages between turns.
     System,
+}
+
+/// Which neighbouring messages of one speaker share a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TurnRule {
+    /// None: every element is a turn.
+    AsIs,
+    /// All of them.
+    Join,
+    /// All of them; the user begins, and system messages join the instructions. Many chat templates demand it.
+    Alternate,
+}
+
+impl TurnRule {
+    /// All rules.
+    pub const ALL: [Self; 3] = [Self::AsIs, Self::Join, Self::Alternate];
+
+    /// The name in settings.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::AsIs => "as-is",
+            Self::Join => "join",
+            Self::Alternate => "alternate",
+        }
+    }
+
+    /// One sentence about the rule, without a full stop.
+    #[must_use]
+    pub const fn description(self) -> &'static str {
+        match self {
+            Self::AsIs => "None: every element of a prompt is a message",
+            Self::Join => "All of them",
+            Self::Alternate => "All of them; the user begins, and system messages join the instructions",
+        }
+    }
+
+    /// The rule with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rule| rule.name() == name)
+    }
 }
 
 /// A tool that the model may call.
@@ -114,16 +158,16 @@ impl Formatted {
 
 /// Notes about what a request leaves out, with their counts.
 #[derive(Default)]
-pub(super) struct Notes(BTreeMap<&'static str, u32>);
+pub(super) struct Notes(BTreeMap<Cow<'static, str>, u32>);
 
 impl Notes {
-    pub(super) fn add(&mut self, what: &'static str) {
-        *self.0.entry(what).or_default() += 1;
+    pub(super) fn add(&mut self, what: impl Into<Cow<'static, str>>) {
+        *self.0.entry(what.into()).or_default() += 1;
     }
 
     pub(super) fn into_messages(self) -> Vec<String> {
-        let note = |(what, count): (&str, u32)| match count {
-            1 => what.to_owned(),
+        let note = |(what, count): (Cow<'static, str>, u32)| match count {
+            1 => what.into_owned(),
             _ => format!("{what} ({count} times)"),
         };
         self.0.into_iter().map(note).collect()

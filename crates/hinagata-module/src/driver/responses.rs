@@ -3,20 +3,25 @@
 use serde_json::{Value, json};
 
 use super::{
-    DataRole, RequestOptions,
+    RequestOptions, TurnRule,
     body::Body,
-    conversation::{Conversation, Turn, is_blank},
+    conversation::{Conversation, Grouping, Speaker, Turn, Turns, is_blank_text},
     dialect::{Dialect, ElementWriter, Piece},
-    media::{Kind, Media, media_only_from_user},
+    media::{Kind, Media, media_only_from_user, unsupported_error},
+    openai::arguments_text,
+    parts::{check_results, note_messages},
     request::Notes,
-    schema,
+    schema::{self, OpenAiSchema},
 };
 use crate::{
-    CompiledPrompt, Element, Error, Part, Role,
-    format::{Sink, write_result},
-    json::{self, Writer},
-    message::{Said, ToolCall},
+    Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent, Role,
+    format::{Sink, result_value_text},
+    json::Writer,
+    message::{ToolCall, ToolResult, ToolValue},
 };
+
+/// The format of the items.
+const FORMAT: MessageFormat = MessageFormat::OpenAiResponses;
 
 pub(super) fn write_request(
     prompt: &CompiledPrompt,
@@ -25,7 +30,10 @@ pub(super) fn write_request(
 ) -> Result<Notes, Error> {
     let mut notes = Notes::default();
     let conversation = Conversation::from_prompt(prompt);
+    check_results(conversation.messages(), FORMAT)?;
+    note_messages(conversation.messages(), FORMAT, &mut notes);
     let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
+    let conversation = Turns::from_conversation(conversation, Grouping::new(options, TurnRule::AsIs, FORMAT));
     let request = Request { element_writer: &element_writer, options };
     // Instructions that contain data become an item, in which each has its own part.
     let apart = conversation
@@ -49,17 +57,18 @@ pub(super) fn write_request(
                 if !apart {
                     request.write_rules(&conversation.rules, writer)?;
                 }
-                conversation.turns.iter().try_for_each(|turn| request.write_item(turn, writer))
+                conversation.write_opening(writer);
+                conversation
+                    .iter()
+                    .try_for_each(|(speaker, elements)| request.write_turn(speaker, elements, writer))
             })
         })?;
         if let Some(schema) = prompt.schema() {
+            let schema = OpenAiSchema::new(schema, "openai-responses", &mut notes);
             body.set("text", |writer| {
                 writer.write_object(|writer| {
                     writer.write_key("format");
-                    writer.write_object(|writer| {
-                        writer.write_field("type", "json_schema");
-                        schema::write_named_schema(schema, writer);
-                    });
+                    writer.write_object(|writer| schema.write(false, writer));
                 });
             });
         }
@@ -77,11 +86,12 @@ pub(super) fn write_request(
         }
         Ok(())
     })?;
-    add_notes(&conversation, options, &mut notes);
+    conversation.add_notes("openai-responses", &mut notes);
+    add_option_notes(options, &mut notes);
     Ok(notes)
 }
 
-fn add_notes(conversation: &Conversation<'_>, options: &RequestOptions, notes: &mut Notes) {
+fn add_option_notes(options: &RequestOptions, notes: &mut Notes) {
     for (given, what) in [
         (options.top_k.is_some(), "openai-responses does not support `top_k`"),
         (options.seed.is_some(), "openai-responses does not support `seed`"),
@@ -89,11 +99,6 @@ fn add_notes(conversation: &Conversation<'_>, options: &RequestOptions, notes: &
     ] {
         if given {
             notes.add(what);
-        }
-    }
-    for message in conversation.turns.iter().filter_map(Turn::message) {
-        if message.name.is_some() && !matches!(message.said, Said::Tool(_)) {
-            notes.add("openai-responses does not support speaker names");
         }
     }
 }
@@ -109,77 +114,206 @@ impl Request<'_> {
             writer.write_field("role", "developer");
             writer.write_key("content");
             writer.write_list(|writer| {
-                rules.iter().try_for_each(|element| self.write_parts(element, Role::System, writer))
+                rules.iter().try_for_each(|element| {
+                    if self.write_element_parts(element, writer)? == 0 {
+                        write_text_part("", writer);
+                    }
+                    Ok(())
+                })
             })
         })
     }
 
-    fn write_item(&self, turn: &Turn<'_>, writer: &mut Writer) -> Result<(), Error> {
-        let role = match (turn.message(), turn.part, self.options.data_role) {
-            (Some(message), ..) => message.role(),
-            (None, Part::Data, DataRole::System) => Role::System,
-            _ => Role::User,
-        };
-        match turn.message().map(|message| &message.said) {
-            Some(Said::Tool(result)) => {
-                writer.write_object(|writer| {
-                    writer.write_field("type", "function_call_output");
-                    writer.write_field("call_id", &result.call_id);
-                    writer.write_key("output");
-                    writer.write_text(|sink| write_result(sink, result));
-                });
-                Ok(())
-            }
-            Some(Said::Assistant(content, calls)) if !calls.is_empty() => {
-                if !is_blank(content) {
-                    self.write_message(turn.element, role, writer)?;
-                }
-                calls.iter().for_each(|call| write_function_call(call, writer));
-                Ok(())
-            }
-            _ => self.write_message(turn.element, role, writer),
+    /// Writes the items of one turn: reasoning and results of tools, what the speaker says, then calls.
+    fn write_turn(&self, speaker: Speaker, elements: &[Turn<'_>], writer: &mut Writer) -> Result<(), Error> {
+        if let [turn] = elements
+            && let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT))
+        {
+            items.iter().for_each(|item| writer.write_source(item));
+            return Ok(());
         }
+        let parts = || elements.iter().filter_map(Turn::message).flat_map(Message::parts);
+        let (before, after): (Vec<&MessagePart>, Vec<&MessagePart>) =
+            parts().filter(|part| is_item(part)).partition(|part| comes_first(part));
+        before.iter().try_for_each(|part| self.write_item(part, writer))?;
+        if elements.iter().any(|turn| says_something(turn.element)) || (before.is_empty() && after.is_empty())
+        {
+            self.write_message(speaker.role(), elements, writer)?;
+        }
+        after.iter().try_for_each(|part| self.write_item(part, writer))
     }
 
-    fn write_message(&self, element: &Element, role: Role, writer: &mut Writer) -> Result<(), Error> {
+    fn write_message(&self, role: Role, elements: &[Turn<'_>], writer: &mut Writer) -> Result<(), Error> {
+        if role == Role::Assistant {
+            return elements.iter().try_for_each(|turn| self.write_answer(turn.element, writer));
+        }
         writer.write_object(|writer| {
             writer.write_field("role", role.name());
             writer.write_key("content");
-            writer.write_list(|writer| self.write_parts(element, role, writer))
+            writer.write_list(|writer| {
+                let mut count = 0;
+                for turn in elements {
+                    count += self.write_element_parts(turn.element, writer)?;
+                }
+                if count == 0 {
+                    // At least one part is required, even if all texts are empty.
+                    write_text_part("", writer);
+                }
+                Ok(())
+            })
         })
     }
 
-    fn write_parts(&self, element: &Element, role: Role, writer: &mut Writer) -> Result<(), Error> {
-        let kind = if role == Role::Assistant { "output_text" } else { "input_text" };
-        let mut pieces = Vec::new();
-        self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
-        if pieces.is_empty() {
-            // At least one part is required, even if all texts are empty.
-            pieces.push(Piece::Text("".into()));
+    /// Writes what the model said as one message for each text: only OpenAI's own answers, which have ids, can have parts.
+    fn write_answer(&self, element: &Element, writer: &mut Writer) -> Result<(), Error> {
+        let mut write_text = |text: &str| {
+            writer.write_object(|writer| {
+                writer.write_field("role", "assistant");
+                writer.write_field("content", text);
+            });
+        };
+        let Element::Message(message) = element else { return Ok(()) };
+        if let Some(text) = message.as_text() {
+            write_text(text);
+            return Ok(());
         }
+        for part in message.parts().iter().filter(|part| !is_item(part)) {
+            match part.content() {
+                PartContent::Attachment(Attachment::Text(text)) | PartContent::Refusal(text)
+                    if !is_blank_text(text) =>
+                {
+                    write_text(text);
+                }
+                PartContent::Attachment(Attachment::Text(_)) => {}
+                PartContent::Attachment(_) => {
+                    return Err(media_only_from_user("openai-responses", "from the assistant"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes a part that is an item of its own.
+    fn write_item(&self, part: &MessagePart, writer: &mut Writer) -> Result<(), Error> {
+        if let Some(item) = part.value_in(FORMAT) {
+            writer.write_source(item);
+            return Ok(());
+        }
+        match part.content() {
+            PartContent::ToolCall(call) => write_function_call(call, writer),
+            PartContent::ToolResult(result) => {
+                writer.write_object(|writer| self.write_output(result, writer))?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn write_output(&self, result: &ToolResult, writer: &mut Writer) -> Result<(), Error> {
+        writer.write_field("type", "function_call_output");
+        writer.write_field("call_id", &result.call_id);
+        writer.write_key("output");
+        match &result.value {
+            ToolValue::Parts { parts, .. } => writer.write_list(|writer| {
+                let mut pieces = Vec::new();
+                for part in parts {
+                    self.element_writer
+                        .push_attachment(part, self.options, &mut |piece| pieces.push(piece))?;
+                }
+                self.write_pieces(&pieces, writer).map(drop)
+            }),
+            value => {
+                writer.write_string(&result_value_text(value));
+                Ok(())
+            }
+        }
+    }
+
+    /// Writes the content of an element as parts; returns their number.
+    fn write_element_parts(&self, element: &Element, writer: &mut Writer) -> Result<usize, Error> {
+        let mut pieces = Vec::new();
+        let Element::Message(message) = element else {
+            self.element_writer.split_pieces(element, self.options, &mut |piece| pieces.push(piece))?;
+            return self.write_pieces(&pieces, writer);
+        };
+        if message.as_text().is_some() {
+            return self.write_pieces(&[Piece::Element(element)], writer);
+        }
+        let mut count = 0;
+        for part in message.parts().iter().filter(|part| !is_item(part)) {
+            if let Some(value) = part.value_in(FORMAT).filter(|value| value.is_object()) {
+                writer.write_source(value);
+                count += 1;
+                continue;
+            }
+            if let PartContent::Attachment(attachment) = part.content() {
+                pieces.clear();
+                let mut take = |piece| pieces.push(piece);
+                self.element_writer.push_attachment(attachment, self.options, &mut take)?;
+                count += self.write_pieces(&pieces, writer)?;
+            }
+        }
+        Ok(count)
+    }
+
+    fn write_pieces(&self, pieces: &[Piece<'_>], writer: &mut Writer) -> Result<usize, Error> {
         pieces.iter().try_for_each(|piece| {
             writer.write_object(|writer| match piece {
                 Piece::Element(element) => {
-                    writer.write_field("type", kind);
+                    writer.write_field("type", "input_text");
                     writer.write_key("text");
                     writer.write_text(|sink| self.element_writer.write_element(sink, element));
                     Ok(())
                 }
                 Piece::Text(text) => {
-                    writer.write_field("type", kind);
+                    writer.write_field("type", "input_text");
                     writer.write_field("text", text);
                     Ok(())
                 }
-                Piece::Media(_) if role == Role::Assistant => {
-                    Err(media_only_from_user("openai-responses", "from the assistant"))
-                }
-                Piece::Media(media) => {
-                    write_media_part(media, writer);
-                    Ok(())
-                }
+                Piece::Media(media) => write_media_part(media, writer),
             })
-        })
+        })?;
+        Ok(pieces.len())
     }
+}
+
+fn write_text_part(text: &str, writer: &mut Writer) {
+    writer.write_object(|writer| {
+        writer.write_field("type", "input_text");
+        writer.write_field("text", text);
+    });
+}
+
+/// Whether a part is an item of its own, beside messages.
+fn is_item(part: &MessagePart) -> bool {
+    match part.content() {
+        PartContent::ToolCall(_) | PartContent::ToolResult(_) => true,
+        PartContent::Reasoning(_) => part.is_from(FORMAT),
+        PartContent::Other(_) => part.value_in(FORMAT).is_some_and(|item| !is_content_part(item)),
+        PartContent::Attachment(_) | PartContent::Refusal(_) => false,
+    }
+}
+
+/// Whether a value of a document is a part of a message, not an item.
+fn is_content_part(value: &Value) -> bool {
+    value.get("type").and_then(Value::as_str).is_some_and(|kind| kind.starts_with("input_"))
+}
+
+/// Whether an item precedes what its speaker says.
+fn comes_first(part: &MessagePart) -> bool {
+    matches!(part.content(), PartContent::Reasoning(_) | PartContent::ToolResult(_))
+}
+
+/// Whether an element has text, images or files.
+fn says_something(element: &Element) -> bool {
+    let Element::Message(message) = element else { return true };
+    message.as_text().is_some()
+        || message.parts().iter().filter(|part| !is_item(part)).any(|part| match part.content() {
+            PartContent::Attachment(Attachment::Text(text)) => !is_blank_text(text),
+            PartContent::Attachment(_) | PartContent::Refusal(_) => true,
+            _ => part.is_from(FORMAT),
+        })
 }
 
 fn write_function_call(call: &ToolCall, writer: &mut Writer) {
@@ -187,12 +321,16 @@ fn write_function_call(call: &ToolCall, writer: &mut Writer) {
         writer.write_field("type", "function_call");
         writer.write_field("call_id", &call.id);
         writer.write_field("name", &call.name);
-        writer.write_field("arguments", &json::to_compact_string(&call.arguments));
+        writer.write_field("arguments", &arguments_text(call));
     });
 }
 
-fn write_media_part(media: &Media<'_>, writer: &mut Writer) {
+fn write_media_part(media: &Media<'_>, writer: &mut Writer) -> Result<(), Error> {
     match media {
+        Media::Data { kind: Kind::Audio, .. } | Media::Url { kind: Kind::Audio, .. } => {
+            let hint = "attach a transcript instead, or use the driver `openai`";
+            return Err(unsupported_error("openai-responses", "sounds", hint));
+        }
         Media::Text(text) => {
             writer.write_field("type", "input_text");
             writer.write_field("text", text);
@@ -211,6 +349,7 @@ fn write_media_part(media: &Media<'_>, writer: &mut Writer) {
             writer.write_field("file_data", &format!("data:{mime};base64,{base64}"));
         }
     }
+    Ok(())
 }
 
 fn write_image(url: &str, writer: &mut Writer) {

@@ -1,17 +1,120 @@
 //! The schema of the answer, in the format of each provider.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
-use crate::json::Writer;
+use super::request::Notes;
+use crate::{answer::LIST_KEY, json::Writer};
 
-/// Writes name, schema and strictness in the format of OpenAI.
-pub(super) fn write_named_schema(schema: &Value, writer: &mut Writer) {
-    writer.write_field("name", &schema_name(schema));
-    if can_be_strict(schema) {
-        writer.write_key("strict");
-        writer.write_value(&Value::Bool(true));
+/// The schema of the answer for OpenAI.
+pub(super) struct OpenAiSchema<'s> {
+    name: String,
+    /// `None` if every JSON object is allowed.
+    schema: Option<Cow<'s, Value>>,
+    strict: bool,
+}
+
+impl<'s> OpenAiSchema<'s> {
+    /// The schema, closed for strict mode where that loses nothing, and with an object around a list.
+    pub(super) fn new(schema: &'s Value, driver: &str, notes: &mut Notes) -> Self {
+        let name = schema_name(schema);
+        if schema.is_boolean() || schema.as_object().is_some_and(Map::is_empty) {
+            notes.add(format!(
+                "{driver} requires a schema with properties; the answer can be any JSON object"
+            ));
+            return Self { name, schema: None, strict: false };
+        }
+        let is_list = schema.get("type").and_then(Value::as_str) == Some("array");
+        let schema: Cow<'s, Value> = if is_list {
+            notes.add(format!("{driver} requires an object as answer; the list is its member `{LIST_KEY}`"));
+            Cow::Owned(wrap_list(schema))
+        } else {
+            Cow::Borrowed(schema)
+        };
+        match close_objects(&schema, 0).filter(can_be_strict) {
+            Some(closed) => Self { name, schema: Some(Cow::Owned(closed)), strict: true },
+            None => {
+                notes.add(format!("{driver} cannot enforce this schema; the model may deviate from it"));
+                Self { name, schema: Some(schema), strict: false }
+            }
+        }
     }
-    writer.write_value_field("schema", schema);
+
+    /// Writes the members of the format.
+    pub(super) fn write(&self, in_object: bool, writer: &mut Writer) {
+        let Some(schema) = &self.schema else {
+            writer.write_field("type", "json_object");
+            return;
+        };
+        writer.write_field("type", "json_schema");
+        let fields = |writer: &mut Writer| {
+            writer.write_field("name", &self.name);
+            if self.strict {
+                writer.write_key("strict");
+                writer.write_value(&Value::Bool(true));
+            }
+            writer.write_value_field("schema", schema);
+        };
+        if in_object {
+            writer.write_key("json_schema");
+            writer.write_object(fields);
+        } else {
+            fields(writer);
+        }
+    }
+}
+
+/// An object with a list, which keeps its definitions at the root.
+fn wrap_list(schema: &Value) -> Value {
+    let mut list = schema.clone();
+    let mut root = Map::new();
+    if let Value::Object(fields) = &mut list {
+        for key in ["$defs", "definitions"] {
+            root.extend(fields.shift_remove(key).map(|shared| (key.to_owned(), shared)));
+        }
+        fields.shift_remove("$schema");
+    }
+    root.insert("type".to_owned(), "object".into());
+    root.insert("properties".to_owned(), serde_json::json!({LIST_KEY: list}));
+    root.insert("required".to_owned(), serde_json::json!([LIST_KEY]));
+    root.insert("additionalProperties".to_owned(), false.into());
+    Value::Object(root)
+}
+
+/// The schema without what strict mode does not need: objects that require all their properties are closed, words of an
+/// enumeration are strings, and the dialect is not named. Every value that follows it follows the original.
+fn close_objects(schema: &Value, depth: u32) -> Option<Value> {
+    let Value::Object(fields) = schema else { return Some(schema.clone()) };
+    if depth > DEEPEST {
+        return None;
+    }
+    let inner = |value: &Value| close_objects(value, depth + 1);
+    let mut all = Map::new();
+    for (key, value) in fields {
+        let value = match (key.as_str(), value) {
+            ("$schema", _) => continue,
+            ("properties" | "$defs", Value::Object(members)) => {
+                let each = |(name, value): (&String, &Value)| Some((name.clone(), inner(value)?));
+                Value::Object(members.iter().map(each).collect::<Option<_>>()?)
+            }
+            ("anyOf", Value::Array(choices)) => {
+                Value::Array(choices.iter().map(inner).collect::<Option<_>>()?)
+            }
+            ("items", value) => inner(value)?,
+            _ => value.clone(),
+        };
+        all.insert(key.clone(), value);
+    }
+    if all.contains_key("properties") {
+        all.entry("type").or_insert_with(|| "object".into());
+        all.entry("additionalProperties").or_insert(Value::Bool(false));
+    }
+    let words = all.get("enum").and_then(Value::as_array);
+    if words.is_some_and(|words| words.iter().all(Value::is_string)) {
+        all.entry("type").or_insert_with(|| "string".into());
+    }
+    Some(Value::Object(all))
 }
 
 /// Whether OpenAI's strict mode supports `schema`.

@@ -11,10 +11,10 @@ use super::{
     write_section,
 };
 use crate::{
-    Chunk, CompiledPrompt, Content, Element, Material, Message, Role, SectionItem,
+    Attachment, Chunk, CompiledPrompt, Content, Element, Material, Message, Role, SectionItem,
     element::{JsonContent, JsonElement},
     json,
-    message::{Said, ToolCall, ToolResult, ToolValue},
+    message::{Body, MessagePart, PartContent, ToolCall, ToolResult, ToolValue},
 };
 
 /// The text of a prompt: three parts with their headings; the schema of the answer precedes the output.
@@ -50,7 +50,7 @@ fn estimate_bytes(prompt: &CompiledPrompt) -> usize {
     let content = |content: &Content| content.texts().map(str::len).sum::<usize>();
     let element = |element: &Element| match element {
         Element::Text(element) => content(&element.content),
-        Element::Message(message) => message.content().map_or(0, content) + 64,
+        Element::Message(message) => message.texts().map(str::len).sum::<usize>() + 64,
         // Every line gets two more characters.
         Element::Material(material) => content(&material.content) * 17 / 16 + material.title.len(),
         Element::Chunk(chunk) => content(&chunk.content) + chunk.part_of.len() + 32,
@@ -83,10 +83,10 @@ impl<'o> Formatter<'o> {
         for element in elements {
             match element {
                 Element::Text(element) => element.content.texts().for_each(&mut note),
-                Element::Message(message) => match &message.said {
-                    Said::Tool(result) => note(&result_text(result)),
-                    _ => message.content().into_iter().flat_map(Content::texts).for_each(&mut note),
-                },
+                Element::Message(message) => {
+                    message.texts().for_each(&mut note);
+                    message.tool_results().for_each(|result| note(&result_text(result)));
+                }
                 Element::Chunk(chunk) => {
                     note(&chunk.part_of);
                     chunk.content.texts().for_each(&mut note);
@@ -231,14 +231,20 @@ impl<'o> Formatter<'o> {
     }
 
     fn message(&self, message: &Message, text: &mut String) {
-        if let Said::Tool(result) = &message.said {
-            text.put("toolResponse:\n");
+        for (index, result) in message.tool_results().enumerate() {
+            text.put(if index > 0 { "\n\ntoolResponse:\n" } else { "toolResponse:\n" });
             let shown = result_text(result);
             let fence = fence(&shown);
             text.put_all(&[&fence, "json\n", &shown, "\n", &fence]);
+        }
+        let is_result = |part: &MessagePart| part.as_tool_result().is_some();
+        if !message.parts().is_empty() && message.parts().iter().all(is_result) {
             return;
         }
-        let content = message.content().map(content_text).unwrap_or_default();
+        if message.parts().iter().any(is_result) {
+            text.put("\n\n");
+        }
+        let content = message_text(message);
         let role = message.role();
         let markers = &self.options.markers;
         if let Some((start, end)) = self.options.special_tokens.pair(role.name()) {
@@ -261,8 +267,7 @@ impl<'o> Formatter<'o> {
 
     /// Writes the tool calls of a message, each on separate lines.
     fn calls(&self, message: &Message, after_text: bool, text: &mut String) {
-        let Said::Assistant(_, calls) = &message.said else { return };
-        for (index, call) in calls.iter().enumerate() {
+        for (index, call) in message.tool_calls().enumerate() {
             if after_text || index > 0 {
                 text.put("\n");
             }
@@ -386,6 +391,25 @@ fn content_text(content: &Content) -> Cow<'_, str> {
     }
 }
 
+/// What the speaker of a message said, as text; images and files as JSON.
+fn message_text(message: &Message) -> Cow<'_, str> {
+    let parts = match message.body() {
+        Body::Text(text) => return Cow::Borrowed(text),
+        Body::Parts(parts) => parts,
+    };
+    let said = |part: &MessagePart| match part.content() {
+        PartContent::Attachment(attachment) => Some(attachment.clone()),
+        PartContent::Refusal(text) => Some(Attachment::Text(text.clone())),
+        _ => None,
+    };
+    let said: Vec<Attachment> = parts.iter().filter_map(said).collect();
+    match said.as_slice() {
+        [] if !parts.is_empty() => Cow::Borrowed(""),
+        [Attachment::Text(text)] if parts.len() > 1 => Cow::Owned(text.to_string()),
+        _ => Cow::Owned(content_text(&Content::Parts(said)).into_owned()),
+    }
+}
+
 /// Trims white space; a byte order mark counts as white space.
 fn trim_blank(text: &str) -> &str {
     text.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}')
@@ -397,19 +421,28 @@ fn call_text(call: &ToolCall) -> String {
 
 fn result_text(result: &ToolResult) -> Cow<'_, str> {
     match &result.value {
-        ToolValue::Text(text) => Cow::Borrowed(text),
         ToolValue::Data(value) => Cow::Owned(json::to_pretty_string(value)),
-        ToolValue::Error(value) => {
-            Cow::Owned(json::to_compact_string(&serde_json::json!({"error": **value})))
+        value @ ToolValue::Parts { parts, .. } if value.media().next().is_some() => {
+            Cow::Owned(content_text(&Content::Parts(parts.clone())).into_owned())
         }
+        value => result_value_text(value),
     }
 }
 
-/// Writes the result of a tool in compact form, as in requests.
-pub(crate) fn write_result(sink: &mut impl Sink, result: &ToolResult) {
-    match &result.value {
-        ToolValue::Text(text) => sink.put(text),
-        ToolValue::Data(value) => sink.put(&json::to_compact_string(value)),
-        ToolValue::Error(value) => sink.put(&json::to_compact_string(&serde_json::json!({"error": **value}))),
+/// The text of a tool result in compact form, as in requests; images and files are left out.
+pub(crate) fn result_value_text(value: &ToolValue) -> Cow<'_, str> {
+    match value {
+        ToolValue::Text(text) => Cow::Borrowed(text),
+        ToolValue::Data(value) => Cow::Owned(json::to_compact_string(value)),
+        ToolValue::Error(value) => {
+            Cow::Owned(json::to_compact_string(&serde_json::json!({"error": **value})))
+        }
+        ToolValue::Parts { parts, .. } => {
+            let texts = parts.iter().filter_map(|part| match part {
+                Attachment::Text(text) => Some(text.as_str()),
+                _ => None,
+            });
+            Cow::Owned(texts.collect::<Vec<_>>().join("\n"))
+        }
     }
 }

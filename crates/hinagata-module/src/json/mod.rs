@@ -7,6 +7,8 @@ mod to_value;
 mod write;
 
 pub use read::Functions;
+pub(crate) use read::Reader;
+pub use to_value::messages_to_json;
 pub(crate) use write::{Escaped, Writer};
 
 use serde_json::Value;

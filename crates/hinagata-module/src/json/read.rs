@@ -219,10 +219,17 @@ pub(super) fn is_subsection(value: &Value) -> bool {
 }
 
 /// Reads one document and collects its problems.
-pub(super) struct Reader<'f> {
+pub(crate) struct Reader<'f> {
     functions: &'f dyn Functions,
-    pub(super) problems: Vec<Problem>,
-    pub(super) path: String,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) path: String,
+}
+
+impl Reader<'static> {
+    /// A reader of documents without functions.
+    pub(crate) fn without_functions() -> Self {
+        Self::new(&NoFunctions)
+    }
 }
 
 impl<'f> Reader<'f> {
@@ -230,7 +237,7 @@ impl<'f> Reader<'f> {
         Self { functions, problems: Vec::new(), path: String::new() }
     }
 
-    pub(super) fn read_under<T>(&mut self, step: &str, read: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn read_under<T>(&mut self, step: &str, read: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.path.len();
         if !self.path.is_empty() && !step.starts_with('[') {
             self.path.push('.');
@@ -241,15 +248,15 @@ impl<'f> Reader<'f> {
         result
     }
 
-    pub(super) fn add_problem(&mut self, message: impl Into<String>) {
+    pub(crate) fn add_problem(&mut self, message: impl Into<String>) {
         self.problems.push(Problem::new(self.path.clone(), message));
     }
 
-    pub(super) fn add_type_error(&mut self, wanted: &str, found: &Value) {
+    pub(crate) fn add_type_error(&mut self, wanted: &str, found: &Value) {
         self.add_problem(format!("must be {wanted}, not {}", describe_kind(found)));
     }
 
-    pub(super) fn read_list<T>(
+    pub(crate) fn read_list<T>(
         &mut self,
         value: &Value,
         mut read: impl FnMut(&mut Self, &Value) -> Option<T>,
@@ -401,7 +408,7 @@ impl<'f> Reader<'f> {
         self.read_known_name(&name, "category", Part::from_name, &Part::ALL.map(Part::name)).map(Some)
     }
 
-    pub(super) fn read_meta(&mut self, fields: &Map<String, Value>, known: &[&str]) -> Option<Meta> {
+    pub(crate) fn read_meta(&mut self, fields: &Map<String, Value>, known: &[&str]) -> Option<Meta> {
         let usage = self.read_count(fields, "usage")?;
         let cache = match fields.get("cacheHint") {
             None => None,
@@ -420,7 +427,7 @@ impl<'f> Reader<'f> {
         Some(Meta { usage, cache, extra: (!extra.is_empty()).then(|| Box::new(extra)) })
     }
 
-    pub(super) fn read_object<'v>(&mut self, value: &'v Value) -> Option<&'v Map<String, Value>> {
+    pub(crate) fn read_object<'v>(&mut self, value: &'v Value) -> Option<&'v Map<String, Value>> {
         if let Value::Object(fields) = value {
             return Some(fields);
         }
@@ -428,7 +435,7 @@ impl<'f> Reader<'f> {
         None
     }
 
-    pub(super) fn read_text(&mut self, fields: &Map<String, Value>, key: &str) -> Option<Text> {
+    pub(crate) fn read_text(&mut self, fields: &Map<String, Value>, key: &str) -> Option<Text> {
         match fields.get(key) {
             Some(Value::String(text)) => Some(Text::from(text)),
             Some(other) => {
@@ -455,7 +462,7 @@ impl<'f> Reader<'f> {
         }
     }
 
-    pub(super) fn read_known_name<T>(
+    pub(crate) fn read_known_name<T>(
         &mut self,
         name: &str,
         key: &str,

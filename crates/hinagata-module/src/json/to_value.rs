@@ -7,7 +7,7 @@ use crate::{
     SectionElement, SectionEntry, SectionItem, SubsectionElement, SubsectionEntry, Text, TextElement,
     element::{JsonContent, JsonElement, Meta},
     entry::{Item, TextItem},
-    message::{Said, ToolCall, ToolResult, ToolValue},
+    message::{Body, MessagePart, PartContent, Role, ToolCall, ToolResult, ToolValue},
 };
 
 /// An object that is filled key by key.
@@ -52,8 +52,12 @@ impl Attachment {
         match self {
             Self::Text(content) => object("text", text(content)),
             Self::ImageUrl { url } => object("image_url", serde_json::json!({"url": url.as_str()})),
-            Self::File { path, mime_type } => {
-                object("file", serde_json::json!({"path": path.as_str(), "mime_type": mime_type.as_str()}))
+            Self::File { path, mime_type, name } => {
+                let mut file = serde_json::json!({"path": path.as_str(), "mime_type": mime_type.as_str()});
+                if let Some(name) = name {
+                    file["name"] = text(name);
+                }
+                object("file", file)
             }
         }
     }
@@ -91,18 +95,98 @@ impl TextElement {
 }
 
 impl Message {
+    /// The message as documents: those that it was read from, or one in our own format.
+    ///
+    /// Only OpenAI's responses have several for one message.
+    #[must_use]
+    pub fn to_documents(&self) -> Vec<Value> {
+        if let Some(source) = self.source() {
+            return source.items.clone();
+        }
+        let mut document = self.to_json();
+        if let Value::Object(fields) = &mut document {
+            fields.shift_remove("type");
+        }
+        vec![document]
+    }
+
     fn to_json(&self) -> Value {
-        let object = Object::of_kind("message").with("role", self.role().name());
-        let object = match &self.said {
-            Said::System(content) | Said::User(content) => object.with("content", content.to_json()),
-            Said::Assistant(content, calls) => {
-                let calls: Vec<Value> = calls.iter().map(ToolCall::to_json).collect();
-                let object = object.with("content", content.to_json());
-                if calls.is_empty() { object } else { object.with("toolCalls", calls) }
+        let object = Object::of_kind("message");
+        let Some(source) = self.source() else { return self.fields(object).finish(&self.meta) };
+        match source.items.as_slice() {
+            [Value::Object(document)] if !document.contains_key("type") => {
+                let mut all = object.0;
+                all.extend(document.iter().map(|(key, value)| (key.clone(), value.clone())));
+                Value::Object(all)
             }
-            Said::Tool(result) => result.fields(object),
+            items => {
+                object.with("role", self.role().name()).with("items", items.to_vec()).finish(&Meta::default())
+            }
+        }
+    }
+
+    fn fields(&self, object: Object) -> Object {
+        let object = object.with("role", self.role().name());
+        let named = |object: Object| object.with_some("name", self.name()).with_some("id", self.id());
+        let parts = match self.body() {
+            Body::Text(content) => return named(object.with("content", text(content))),
+            Body::Parts(parts) => parts,
         };
-        object.with_some("name", self.name.as_ref().map(text)).finish(&self.meta)
+        if let ([part], Role::Tool) = (parts.as_slice(), self.role())
+            && let Some(result) = part.as_tool_result()
+        {
+            return named(result.fields(object));
+        }
+        let is_call = |part: &MessagePart| part.as_tool_call().is_some();
+        let calls: Vec<Value> =
+            parts.iter().filter_map(MessagePart::as_tool_call).map(ToolCall::to_json).collect();
+        let is_apart = parts.iter().skip_while(|part| !is_call(part)).all(is_call)
+            && parts.iter().all(|part| is_call(part) || matches!(part.content(), PartContent::Attachment(_)));
+        if calls.is_empty() || !is_apart {
+            return named(object.with("content", parts.iter().map(MessagePart::to_json).collect::<Value>()));
+        }
+        let content = match &parts[..parts.len() - calls.len()] {
+            [] => Value::from(""),
+            [part] if part.as_text().is_some() => part.as_text().into(),
+            said => said.iter().map(MessagePart::to_json).collect(),
+        };
+        named(object.with("content", content).with("toolCalls", calls))
+    }
+}
+
+/// Messages as a list, each as it was read or in our own format. [`crate::read_messages`] reads it again.
+#[must_use]
+pub fn messages_to_json(messages: &[Message]) -> Value {
+    messages.iter().flat_map(Message::to_documents).collect()
+}
+
+impl MessagePart {
+    /// The part as a document with `type`: the one that it was read from, if only that describes it, else ours.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self.content() {
+            PartContent::Attachment(attachment) => attachment.to_json(),
+            PartContent::ToolCall(call) => {
+                let mut document = call.to_json();
+                document["type"] = "tool_call".into();
+                document
+            }
+            PartContent::ToolResult(result) => result.to_json(),
+            PartContent::Reasoning(reasoning) => Object::of_kind("reasoning")
+                .with("text", text(&reasoning.text))
+                .with_some("signature", reasoning.signature.as_ref().map(text))
+                .finish(&Meta::default()),
+            PartContent::Refusal(said) => {
+                Object::of_kind("refusal").with("refusal", text(said)).finish(&Meta::default())
+            }
+            PartContent::Other(kind) => {
+                let document = self.source_value().cloned().unwrap_or_default();
+                let fields = document.as_object().cloned().unwrap_or_default();
+                let mut all = Object::of_kind(kind);
+                all.0.extend(fields);
+                all.finish(&Meta::default())
+            }
+        }
     }
 }
 
@@ -113,13 +197,36 @@ impl ToolCall {
 }
 
 impl ToolResult {
+    /// The fields of a message of the tool.
     fn fields(&self, object: Object) -> Object {
         let object = object.with("toolCallId", text(&self.call_id));
         match &self.value {
             ToolValue::Text(value) => object.with("kind", "text").with("value", text(value)),
             ToolValue::Data(value) => object.with("kind", "data").with("value", Value::clone(value)),
             ToolValue::Error(value) => object.with("kind", "error").with("value", Value::clone(value)),
+            ToolValue::Parts { parts, .. } => {
+                object.with("content", parts.iter().map(Attachment::to_json).collect::<Value>())
+            }
         }
+    }
+
+    /// A part of a message of somebody else.
+    fn to_json(&self) -> Value {
+        let object = Object::of_kind("tool_result").with("id", text(&self.call_id));
+        let object = object.with_some("name", self.name.as_ref().map(text));
+        let object = match &self.value {
+            ToolValue::Text(value) => object.with("content", text(value)),
+            ToolValue::Data(value) => object.with("structuredContent", Value::clone(value)),
+            ToolValue::Error(value) => match &**value {
+                Value::String(message) => object.with("content", message.as_str()),
+                other => object.with("content", other.to_string()),
+            },
+            ToolValue::Parts { parts, .. } => {
+                object.with("content", parts.iter().map(Attachment::to_json).collect::<Value>())
+            }
+        };
+        let object = if self.value.is_error() { object.with("is_error", true) } else { object };
+        object.finish(&Meta::default())
     }
 }
 

@@ -122,6 +122,11 @@ impl Writer {
         }
     }
 
+    /// Writes a value as it was read, with numbers in the same notation.
+    pub(crate) fn write_source(&mut self, value: &Value) {
+        self.write_raw(&value.to_string());
+    }
+
     fn write_raw(&mut self, text: &str) {
         self.write_comma();
         self.out.push_str(text);

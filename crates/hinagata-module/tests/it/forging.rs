@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use crate::common::Schemas;
 use hinagata_module::{
-    Chunk, CompiledPrompt, Content, Element, Material, Message, PromptModule, Role, Said, TextElement,
-    TextOptions, ToolValue,
+    Chunk, CompiledPrompt, Element, Material, Message, PromptModule, Role, TextElement, TextOptions,
+    ToolValue,
     driver::{Driver, RequestOptions},
     prompt_text,
 };
@@ -131,6 +131,7 @@ fn read_back(driver: Driver, body: &Value) -> Vec<Told> {
             for item in list(&body["input"]) {
                 match item["type"].as_str() {
                     Some(_) => all.push(told("tool", &item["output"])),
+                    None if item["content"].is_string() => all.push(told(&role(item), &item["content"])),
                     None => all.extend(list(&item["content"]).map(|part| told(&role(item), &part["text"]))),
                 }
             }
@@ -166,8 +167,9 @@ fn read_back(driver: Driver, body: &Value) -> Vec<Told> {
 
 /// Without the blank lines between the texts of a turn.
 fn apart(mut told: Vec<Told>) -> Vec<Told> {
-    let count = told.len();
-    for one in told.iter_mut().take(count.saturating_sub(1)).filter(|one| one.role != Role::Tool) {
+    // What stands next to the result of a tool is unchanged.
+    let is_followed: Vec<bool> = told.windows(2).map(|pair| pair[1].role != Role::Tool).collect();
+    for (one, _) in told.iter_mut().zip(is_followed).filter(|(one, more)| *more && one.role != Role::Tool) {
         one.text = one.text.strip_suffix("\n\n").expect("ends with a blank line").to_owned();
     }
     told
@@ -183,12 +185,10 @@ fn content(element: &Element) -> String {
         Element::Text(text) => text.content.texts().collect(),
         Element::Material(material) => material.content.texts().collect(),
         Element::Chunk(chunk) => chunk.content.texts().collect(),
-        Element::Message(message) => match &message.said {
-            Said::Tool(result) => match &result.value {
-                ToolValue::Text(text) => text.to_string(),
-                _ => String::new(),
-            },
-            _ => message.content().into_iter().flat_map(Content::texts).collect(),
+        Element::Message(message) => match message.tool_results().next().map(|result| &result.value) {
+            Some(ToolValue::Text(text)) => text.to_string(),
+            Some(_) => String::new(),
+            None => message.texts().collect(),
         },
         _ => String::new(),
     }
@@ -299,8 +299,15 @@ fn check(driver: Driver, prompt: &CompiledPrompt) -> Result<(), TestCaseError> {
     let is_tagged = |element: &&&Element| matches!(element, Element::Material(_) | Element::Chunk(_));
     let outside: Vec<String> =
         elements.iter().filter(|element| !is_tagged(element)).map(|element| content(element)).collect();
-    for (element, found) in elements.iter().zip(&found) {
+    let last = elements.len().saturating_sub(1);
+    for (index, (element, found)) in elements.iter().zip(&found).enumerate() {
         prop_assert_eq!(role_of(element), found.role);
+        if driver == Driver::Anthropic && index == last && found.role == Role::Assistant {
+            // White space at the end of the last answer is refused.
+            let wanted = content(element);
+            prop_assert_eq!(found.text.as_str(), wanted.trim_end_matches(is_blank));
+            continue;
+        }
         compare(driver, element, &found.text, &outside)?;
     }
     Ok(())

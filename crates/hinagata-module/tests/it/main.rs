@@ -1,6 +1,8 @@
 //! Prompt modules and the requests that drivers write.
 
+mod answers;
 mod common;
 mod forging;
 mod modules;
 mod requests;
+mod sdks;

@@ -14,7 +14,7 @@ use std::{
 use crate::common::{Schemas, folder};
 use hinagata_module::{
     CompiledPrompt, Element, TextOptions,
-    driver::{self, DataRole, Driver, Files, RequestOptions, Tool},
+    driver::{self, DataRole, Driver, Files, RequestOptions, Tool, TurnRule},
     json,
 };
 use serde_json::Value;
@@ -62,6 +62,7 @@ fn options(case: &Path) -> RequestOptions {
         seed: given["seed"].as_i64(),
         stream: given["stream"].as_bool(),
         tools: given["tools"].as_array().into_iter().flatten().map(tool).collect(),
+        turns: given["turns"].as_str().and_then(TurnRule::from_name),
         data_role: if given["data_role"] == "system" { DataRole::System } else { DataRole::User },
         ..RequestOptions::default()
     };
@@ -132,7 +133,9 @@ fn every_driver_makes_the_request_that_is_written_down() {
 #[test]
 fn every_request_is_one_that_the_provider_takes() {
     let schemas = Schemas::read();
-    for case in cases() {
+    // Conversations have parts that providers wrote themselves; the types of the SDKs decide about those.
+    let is_ours = |case: &PathBuf| !case.to_string_lossy().contains("conversation-");
+    for case in cases().into_iter().filter(is_ours) {
         let (prompt, options) = (prompt(&case), options(&case));
         for driver in Driver::ALL {
             if let Ok(made) = driver.format(&prompt, &options) {

@@ -9,13 +9,13 @@ use futures_util::FutureExt as _;
 use hinagata::{
     Code, Error, Reason, Result,
     definition::AdHocModules,
-    module::{CompiledPrompt, PromptModule, TextOptions, prompt_text},
+    module::{CompiledPrompt, Message, PromptModule, TextOptions, prompt_text},
     ports::PortFuture,
     tokens::TokenCount,
 };
 use hinagata_process::{
-    Answer, Ask, Chunk, Concat, Dialogue, DialogueMessage, Event, Failure, Finish, Outcome, Process, Prompts,
-    Running, Stream, Summarize,
+    Answer, Ask, Chunk, Concat, Dialogue, Event, Failure, Finish, Outcome, Process, Prompts, Running, Stream,
+    Summarize,
 };
 use serde_json::{Value, json};
 
@@ -174,7 +174,7 @@ fn calls_at_once_are_joined_in_order_and_a_failure_keeps_those_before_it() {
 
 #[test]
 fn a_dialogue_whose_answer_fails_does_not_prepare_it_again() {
-    let mut dialogue = Dialogue::new(vec![DialogueMessage::new("user", "hi")]);
+    let mut dialogue = Dialogue::new(vec![Message::user("hi")]);
     dialogue.options.two_pass = true;
     let mut process = Process::from(dialogue);
     let script = Script::of(&["be kind"]);
@@ -188,16 +188,16 @@ fn a_dialogue_whose_answer_fails_does_not_prepare_it_again() {
     assert_eq!((outcome.output.as_str(), outcome.preparation.as_deref()), ("hello", Some("be kind")));
     assert!(script.asked()[0].contains("be kind") && script.asked().len() == 1, "{:?}", script.asked());
     let Process::Dialogue(dialogue) = again else { panic!("it is one still") };
-    assert_eq!(dialogue.context.messages.last(), Some(&DialogueMessage::new("assistant", "hello")));
+    assert_eq!(dialogue.context.messages.last(), Some(&Message::assistant("hello")));
     assert_eq!(dialogue.context.preparation_note, None, "the next answer has a note of its own");
 }
 
 #[test]
 fn a_dialogue_sends_what_fits_and_keeps_everything() {
     let mut dialogue = Dialogue::new(vec![
-        DialogueMessage::new("user", "the old question"),
-        DialogueMessage::new("assistant", "the old answer"),
-        DialogueMessage::new("user", "the new question"),
+        Message::user("the old question"),
+        Message::assistant("the old answer"),
+        Message::user("the new question"),
     ]);
     dialogue.options.target_tokens = Some(20);
     let (script, mut process) = (Script::of(&["answer"]), Process::from(dialogue));

@@ -44,7 +44,7 @@ impl Capabilities for Held {
         Box::pin(async { Ok(String::new()) })
     }
 
-    fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<String>> {
+    fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<Value>> {
         Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
     }
 }
@@ -166,7 +166,7 @@ fn a_dropped_call_frees_its_worker() {
         fn read_file<'a>(&'a self, path: &'a str) -> PortFuture<'a, Result<String>> {
             self.0.read_file(path)
         }
-        fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<String>> {
+        fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<Value>> {
             self.0.llm_call(request)
         }
     }

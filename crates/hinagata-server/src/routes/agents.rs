@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use hinagata::{Code, Error, Result};
-use hinagata_agent::{ChatMessage, GivenContext, Invocation, PackRequest, Project, context_error};
+use hinagata::{Code, Error, Result, module::read_messages};
+use hinagata_agent::{GivenContext, Invocation, PackRequest, Project, context_error};
 use hinagata_context::Packer;
 use serde_json::Value;
 
@@ -25,11 +25,10 @@ pub(super) async fn invoke_agent(mut call: Call) -> Answer {
     let Some(prompt) = fields.take_string("prompt")? else {
         return Err(Problem::bad_request("missing `prompt`, the message of the user"));
     };
-    let history: Vec<ChatMessage> = match fields.take_value("history") {
+    let history = match fields.take_value("history") {
         None => Vec::new(),
-        Some(history) => serde_json::from_value(history).map_err(|error| {
-            Problem::bad_request(format!("`history` must be a list of messages: {error}"))
-        })?,
+        Some(history) => read_messages(&history)
+            .map_err(|error| Problem::bad_request(format!("invalid `history`: {error}")))?,
     };
     let (parent, variables) = (fields.take_string("parent")?, fields.take_object("variables")?);
     let context = fields.take_value("context").map(parse_context).transpose()?;

@@ -1,9 +1,11 @@
 //! Sending prompts to models, also in the legacy format.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use hinagata::{Error, RenderJob, Strictness};
-use hinagata_llm::AnswerStream;
+use hinagata_llm::{AnswerStream, ChatCall, Llm};
 use hyper::{
     StatusCode,
     header::{self, HeaderValue},
@@ -50,12 +52,42 @@ async fn send_to_model(call: Call, job: RenderJob, mut options: Fields) -> Answe
     let prompt_model = rendered.request_options().model;
     let choice = llm.choose_model(model.as_deref(), prompt_model.as_deref())?;
     call.notes.set_model(choice.model());
-    let request = llm.build_request(&choice, &rendered, &options)?;
+    let chat = ChatCall::from_rendered(choice, &rendered, options)?;
     if stream {
-        return Ok(stream_response(llm.stream_chat(request).await.map_err(model_problem)?));
+        return stream_chat(llm, chat).await;
     }
-    let answer = llm.send_chat(request).await.map_err(model_problem)?;
-    Ok(answer::bytes_response(StatusCode::OK, "application/json", answer.to_openai()))
+    let reply = llm.send_checked(chat).await.map_err(model_problem)?;
+    match reply.verdict() {
+        None => Ok(answer::bytes_response(StatusCode::OK, "application/json", reply.answer.to_openai())),
+        Some(verdict) => {
+            let mut completion = reply.answer.to_completion()?;
+            completion["answer"] = verdict;
+            answer::json_response(&completion)
+        }
+    }
+}
+
+/// Streams an answer; one with a schema ends with its verdict.
+async fn stream_chat(llm: &Llm, chat: ChatCall) -> Answer {
+    let ChatCall { choice, prompt, base, options } = chat;
+    let request = llm.build_prompt_request(&choice, Arc::clone(&prompt), base, &options)?;
+    let stream = llm.stream_chat(request).await.map_err(model_problem)?;
+    match prompt.schema() {
+        None => Ok(stream_response(stream)),
+        Some(_) => {
+            let llm = llm.clone();
+            let verdict = move |text: &str| match llm.check_text(&prompt, text) {
+                Ok(Some(checked)) => {
+                    Some(json!({"value": checked.value, "repairs": checked.repairs, "attempts": 1}))
+                }
+                Ok(None) => None,
+                Err(error) => Some(
+                    json!({"error": {"message": error.message(), "code": error.code().as_str(), "faults": error.details().get("faults")}}),
+                ),
+            };
+            Ok(stream_response(stream.with_verdict(verdict)))
+        }
+    }
 }
 
 /// The problem of a failed call. Its `Retry-After` is that of the provider.

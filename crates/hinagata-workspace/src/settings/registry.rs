@@ -238,7 +238,9 @@ pub static SETTINGS: &[Setting] = &[
     privileged("llm.breaker_pause", Kind::Time, "10s", "how long calls of a failing provider are suspended before one is tried"),
     privileged("llm.max_answer", Kind::Bytes, "32MiB", "maximum size of one model answer"),
     privileged("llm.providers.*", Kind::Any, "", "address, key and headers of a provider"),
-    privileged("models.*", Kind::Any, "", "a model: provider, the provider's name for it, aliases, options, tokenizer file"),
+    privileged("models.*", Kind::Any, "", "a model: provider, the provider's name for it, aliases, options, turns, tokenizer file"),
+    setting_of("answers.mode", Kind::Word(&["strict", "repair", "off"]), "repair", "how answers with a schema are checked"),
+    privileged("answers.retries", COUNT_U32, "1", "how often a wrong answer is asked again with its faults"),
     privileged("server.listen", Kind::Text, "127.0.0.1:8700", "address and TCP port of the daemon; port 0 selects a free one"),
     privileged(
         "server.open",

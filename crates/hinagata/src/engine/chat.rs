@@ -1,48 +1,72 @@
 //! Converts between compiled prompts and messages.
 
 use hinagata_module::{
-    Attachment, CompiledPrompt, Content as Said, Element, Message as ModuleMessage,
-    driver::{ChatMessage, ChatPart, chat_messages},
+    Attachment, CompiledPrompt, Element, Message as ModuleMessage, MessageFormat, MessagePart, MessageReader,
+    PartContent, Role, Text, ToolValue, driver::chat_messages,
 };
 use hinagata_template::{Content, Message};
 use serde_json::{Value, json};
 
-use super::rendered::RenderedBody;
+use super::rendered::{RenderedBody, message_json};
 use crate::{Code, Error, Reason, Result};
 
 impl From<&CompiledPrompt> for RenderedBody {
     /// The messages of a compiled prompt.
     fn from(prompt: &CompiledPrompt) -> Self {
-        Self::Messages(chat_messages(prompt).into_iter().map(message).collect())
+        Self::Messages(chat_messages(prompt).iter().map(message).collect())
     }
 }
 
-fn message(message: ChatMessage) -> Message {
-    let mut content: Vec<Content> = message.parts.into_iter().filter_map(part).collect();
-    content.extend(message.calls.iter().map(|call| Content::Part {
-        kind: "tool_call".to_owned(),
-        content: json!({"id": call.id.as_str(), "name": call.name.as_str(), "arguments": *call.arguments}),
-    }));
-    if let Some(result) = &message.result {
-        let id = json!({"id": result.call_id.as_str(), "name": message.name.as_deref()});
-        content.push(Content::Part { kind: "tool_result".to_owned(), content: id });
-    }
-    Message { role: message.role.name().to_owned(), content }
+fn message(message: &ModuleMessage) -> Message {
+    let text = message.as_text().filter(|text| !text.is_empty()).map(|text| Content::Text(text.to_owned()));
+    let parts = message.parts().iter().flat_map(|part| contents(part, message));
+    Message { role: message.role().name().to_owned(), content: text.into_iter().chain(parts).collect() }
 }
 
-fn part(part: ChatPart) -> Option<Content> {
-    Some(match part {
-        ChatPart::Text(text) if text.is_empty() => return None,
-        ChatPart::Text(text) => Content::Text(text),
-        ChatPart::Attachment(Attachment::Text(text)) => Content::Text(text.to_string()),
-        ChatPart::Attachment(Attachment::ImageUrl { url }) => {
-            Content::Part { kind: "media".to_owned(), content: json!({"url": url.as_str()}) }
+/// The contents of a part: the result of a tool is a text and a part that refers to the call.
+fn contents(part: &MessagePart, message: &ModuleMessage) -> Vec<Content> {
+    match part.content() {
+        PartContent::Attachment(attachment) => attachment_content(attachment).into_iter().collect(),
+        PartContent::Refusal(text) => vec![Content::Text(text.to_string())],
+        PartContent::ToolResult(result) => {
+            let mut all: Vec<Content> = match &result.value {
+                ToolValue::Parts { parts, .. } => parts.iter().filter_map(attachment_content).collect(),
+                value => text_content(&value.to_text()).into_iter().collect(),
+            };
+            let name = result.name.as_deref().or(message.name());
+            let mut fields = json!({"id": result.call_id.as_str(), "name": name});
+            if result.value.is_error() {
+                fields["is_error"] = true.into();
+            }
+            all.push(Content::Part { kind: "tool_result".to_owned(), content: fields });
+            all
         }
-        ChatPart::Attachment(Attachment::File { path, mime_type }) => Content::Part {
-            kind: "media".to_owned(),
-            content: json!({"url": path.as_str(), "type": mime_type.as_str()}),
-        },
-    })
+        PartContent::ToolCall(_) | PartContent::Reasoning(_) | PartContent::Other(_) => {
+            vec![typed_content(part.to_json())]
+        }
+    }
+}
+
+fn text_content(text: &str) -> Option<Content> {
+    (!text.is_empty()).then(|| Content::Text(text.to_owned()))
+}
+
+fn attachment_content(attachment: &Attachment) -> Option<Content> {
+    let media = |content: Value| Content::Part { kind: "media".to_owned(), content };
+    match attachment {
+        Attachment::Text(text) => text_content(text),
+        Attachment::ImageUrl { url } => Some(media(json!({"url": url.as_str()}))),
+        Attachment::File { path, mime_type, .. } => {
+            Some(media(json!({"url": path.as_str(), "type": mime_type.as_str()})))
+        }
+    }
+}
+
+/// A part in JSON, whose `type` is its kind.
+fn typed_content(mut document: Value) -> Content {
+    let kind = document.as_object_mut().and_then(|fields| fields.shift_remove("type"));
+    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or("part").to_owned();
+    Content::Part { kind, content: document }
 }
 
 /// Compiles the messages of a prompt that is not a module.
@@ -52,56 +76,29 @@ pub(super) fn compile_messages(messages: &[Message]) -> Result<CompiledPrompt> {
 }
 
 fn element(message: &Message) -> Result<ModuleMessage> {
-    let said = match message.content.as_slice() {
-        [] => Said::default(),
-        [Content::Text(text)] => Said::from(text),
-        parts => Said::Parts(parts.iter().map(attachment).collect::<Result<_>>()?),
+    let role = match message.role.as_str() {
+        "developer" => Some(Role::System),
+        "model" => Some(Role::Assistant),
+        other => Role::from_name(other),
     };
-    match message.role.as_str() {
-        "system" | "developer" => Ok(ModuleMessage::system(said)),
-        "user" => Ok(ModuleMessage::user(said)),
-        "assistant" | "model" => Ok(ModuleMessage::assistant(said)),
-        "tool" => Err(Error::new(
-            Code::RenderRuntime,
-            "a tool message has no tool call id, which every provider requires",
-        )
-        .with_reason(Reason::Runtime)
-        .with_hint(
-            "render as messages, or write the prompt as a module and give the message a `toolCallId`",
-        )),
-        other => Err(Error::new(Code::RenderRuntime, format!("unknown role `{other}`"))
-            .with_reason(Reason::Runtime)
-            .with_hint("use system, user or assistant")),
+    match (role, message.content.as_slice()) {
+        (None, _) => {
+            Err(message_error(format!("unknown role `{}`", message.role), "use system, user or assistant"))
+        }
+        (Some(role), []) if role != Role::Tool => Ok(ModuleMessage::from_content(role, Text::default())),
+        (Some(role), [Content::Text(text)]) if role != Role::Tool => {
+            Ok(ModuleMessage::from_content(role, text))
+        }
+        _ => MessageReader::new()
+            .with_format(MessageFormat::Own)
+            .read_message(&message_json(message))
+            .map_err(|error| {
+                let hint = "use `media` with a URL, or with data and a type, or render as messages";
+                message_error(error.to_string(), hint)
+            }),
     }
 }
 
-/// Converts a part, in any form that templates and declared messages produce, to an attachment.
-fn attachment(content: &Content) -> Result<Attachment> {
-    let (kind, fields) = match content {
-        Content::Text(text) => return Ok(Attachment::text(text)),
-        Content::Part { kind, content } => (kind.as_str(), content),
-    };
-    let text = |pointer: &str| fields.pointer(pointer).and_then(Value::as_str);
-    if kind == "resource"
-        && let Some(said) = text("/text")
-    {
-        return Ok(Attachment::text(said));
-    }
-    let mime = text("/type").or_else(|| text("/media_type")).or_else(|| text("/mime_type"));
-    let address = text("/url").or_else(|| text("/image_url/url")).or_else(|| text("/image_url"));
-    let is_image = kind.starts_with("image") || mime.is_none_or(|mime| mime.starts_with("image/"));
-    match (address, text("/data"), mime) {
-        (Some(url), _, _) if is_image => Ok(Attachment::image(url)),
-        (Some(url), _, Some(mime)) => Ok(Attachment::file(url, mime)),
-        (None, Some(data), Some(mime)) if is_image => {
-            Ok(Attachment::image(format!("data:{mime};base64,{data}")))
-        }
-        (None, Some(data), Some(mime)) => Ok(Attachment::file(format!("data:{mime};base64,{data}"), mime)),
-        _ => match (text("/file/path"), text("/file/mime_type")) {
-            (Some(path), Some(mime)) => Ok(Attachment::file(path, mime)),
-            _ => Err(Error::new(Code::RenderRuntime, format!("unsupported part type `{kind}`"))
-                .with_reason(Reason::Runtime)
-                .with_hint("use `media` with a URL, or with data and a type, or render as messages")),
-        },
-    }
+fn message_error(message: String, hint: &'static str) -> Error {
+    Error::new(Code::RenderRuntime, message).with_reason(Reason::Runtime).with_hint(hint)
 }

@@ -324,7 +324,7 @@ impl Capabilities for CallCapabilities<'_, '_> {
         Box::pin(async move { self.call.read_beneath(path) })
     }
 
-    fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<String>> {
+    fn llm_call<'a>(&'a self, request: ModelRequest) -> PortFuture<'a, Result<Value>> {
         match &self.call.engine.0.ports.model {
             Some(model) => model.call_model(request),
             None => Box::pin(async {

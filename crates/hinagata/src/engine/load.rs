@@ -206,7 +206,7 @@ impl Capabilities for NoCapabilities {
         refused()
     }
 
-    fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<String>> {
+    fn llm_call<'a>(&'a self, _: ModelRequest) -> PortFuture<'a, Result<Value>> {
         refused()
     }
 }

@@ -49,7 +49,7 @@ impl<'p> World<'p> for Rendering<'_, 'p, '_> {
     fn template(&mut self, number: usize, local: Option<&Local<'p>>) -> Result<Text> {
         let Some(template) = self.planned.templates.get(number) else { return Ok(Text::default()) };
         // The next pass renders a text that waits for a call again.
-        let text = self.pass.render_text_with(template, &WithLocal { variables: self.layers, local })?;
+        let text = self.pass.render_module_text(template, &WithLocal { variables: self.layers, local })?;
         Ok(text.unwrap_or_default().into())
     }
 

@@ -26,7 +26,7 @@ use crate::{
     Catalog, Code, Error, Hint, PackId, Reason, ResolvedPrompt, Result, VariableProvider,
     definition::{
         Body, Definition, FileRead, Inherited, Message, Origin, Parameter, ParameterClass, Parameters, Part,
-        Role, TemplateText, UndefinedMode, ValueType,
+        Role, TemplateText, UndefinedMode, ValueType, module::LOOP,
     },
     source::{Entry, RootKind},
 };
@@ -208,11 +208,11 @@ impl Reads {
         self.whole || self.roots.contains(name)
     }
 
-    /// Removes a local variable from the graphs with index `from` and above.
+    /// Removes the variable of a loop and its state from the graphs with index `from` and above.
     pub(super) fn forget_local(&mut self, from: usize, name: Option<&str>) {
         let Some(name) = name else { return };
         for (_, graph) in &mut self.graphs[from..] {
-            graph.variables.retain(|item| &*item.variable.path.root != name);
+            graph.variables.retain(|item| ![name, LOOP].contains(&&*item.variable.path.root));
         }
         self.roots = self
             .graphs

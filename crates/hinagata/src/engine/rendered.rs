@@ -312,7 +312,7 @@ fn count(text: &str) -> usize {
 }
 
 /// The content of a message is its text, or a list of parts if it has several.
-fn message_json(message: &Message) -> Value {
+pub(super) fn message_json(message: &Message) -> Value {
     let content = match message.content.as_slice() {
         [] => Value::String(String::new()),
         [Content::Text(text)] => Value::String(text.clone()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use hinagata_module::CompiledPrompt;
+use hinagata_module::{CompiledPrompt, escape_headings, may_have_heading};
 use hinagata_template::{Cache, Content, Message, Meter, Options, Render, Template};
 use hinagata_value::{Call, CallId, Calls, Cancel, Pass, Variables};
 use serde_json::{Map, Value};
@@ -229,13 +229,41 @@ impl TemplatePass<'_, '_> {
         }
     }
 
-    /// Renders a template to text with other variables than those of the call.
-    pub(super) fn render_text_with(
+    /// Renders a text of a module with other variables than those of the call. Values in it cannot open headings.
+    pub(super) fn render_module_text(
         &mut self,
         template: &PlannedTemplate,
         variables: &dyn Variables,
     ) -> Result<Option<String>> {
-        self.run_template(template, variables, true, |_, written| written.into_text())
+        let number = self.next;
+        let text = self.run_template(template, variables, true, |_, written| written.into_text())?;
+        match text {
+            Some(text) if may_have_heading(&text) => {
+                let escaped = self.escape_values(number, template, variables)?;
+                Ok(Some(escaped.unwrap_or(text)))
+            }
+            text => Ok(text),
+        }
+    }
+
+    /// The text of the template that ran as `number`, with the headings of values escaped; `None` if there are none.
+    ///
+    /// It runs once more, this time with the origin of each piece: few texts have lines that look like headings.
+    fn escape_values(
+        &mut self,
+        number: usize,
+        template: &PlannedTemplate,
+        variables: &dyn Variables,
+    ) -> Result<Option<String>> {
+        let sources = self.run.sources(template);
+        let render = self.run.render(&sources).with_meter(&self.meter).for_one_message();
+        let compiled = self.run.compiled(template)?;
+        let pass = render.run_traced_pass(&compiled, variables, self.pending.calls_of(number));
+        Ok(match pass.map_err(|error| with_places(error, &sources))? {
+            Pass::Done(traced) => escape_headings(&traced.written.text, |offset| traced.is_value_at(offset)),
+            // It waited for nothing before.
+            Pass::Wait(_) => None,
+        })
     }
 
     fn text(&mut self, template: &PlannedTemplate) -> Result<Option<String>> {

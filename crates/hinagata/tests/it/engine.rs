@@ -372,6 +372,7 @@ impl Hooks for FakeHooks {
                         messages: Vec::new(),
                         model: None,
                         max_tokens: None,
+                        schema: None,
                     })
                     .await;
                 return Ok(json!({"part": part, "branch": branch, "file": file, "model": model.is_ok()}));

@@ -3,7 +3,10 @@
 use std::{path::Path, sync::Arc};
 
 use hinagata_document::{Code, Error, Hint, Result};
-use hinagata_module::{CompiledPrompt, CustomSection, Order, PromptModule, Text, merge_modules};
+use hinagata_module::{
+    CompiledPrompt, CustomSection, Order, PromptModule, Text, escape_headings, may_have_heading,
+    merge_modules,
+};
 use hinagata_template::{MemorySources, Options, Render, SourceText, Template, analyze_graph};
 use hinagata_value::Limits;
 use hinagata_workspace::Directory;
@@ -11,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{
     EvaluatedEntries, KnownNames, ModuleBody, ModuleFiles, check,
-    evaluate::{Local, WithLocal, World, evaluate_body},
+    evaluate::{LOOP, Local, WithLocal, World, evaluate_body},
     module_error, uses,
 };
 use crate::definition::{ParameterClass, Parameters, TemplateText, read::LARGEST_DOCUMENT};
@@ -216,7 +219,8 @@ impl AdHocBody {
                 .map_err(|error| error_in_file(error, text))?;
             for item in &graph.variables {
                 let (root, position) = (&*item.variable.path.root, item.variable.position);
-                if written.local.as_deref() != Some(root) && !known_names.has_name(root) {
+                let is_local = written.local.as_deref().is_some_and(|name| name == root || root == LOOP);
+                if !is_local && !known_names.has_name(root) {
                     return Err(check::unknown_variable(known_names, root, text, position));
                 }
             }
@@ -260,8 +264,16 @@ impl<'p> World<'p> for AdHocWorld<'p> {
             return Ok(Text::default());
         };
         let variables = WithLocal { variables: self.variables, local };
-        let text = Render::new().with_limits(self.limits.clone()).render_text(template, &variables);
-        text.map(Text::from).map_err(|error| error_in_file(error, &written.text))
+        let render = Render::new().with_limits(self.limits.clone());
+        let placed = |error| error_in_file(error, &written.text);
+        let text = render.render_text(template, &variables).map_err(placed)?;
+        if !may_have_heading(&text) {
+            return Ok(text.into());
+        }
+        // Values cannot open headings: the origins of the pieces show which lines are theirs.
+        let traced = render.render_traced(template, &variables).map_err(placed)?;
+        let escaped = escape_headings(&text, |offset| traced.is_value_at(offset));
+        Ok(escaped.unwrap_or(text).into())
     }
 
     fn is_strict(&self) -> bool {

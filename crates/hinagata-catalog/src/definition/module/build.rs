@@ -2,8 +2,8 @@
 
 use hinagata_document::{Code, Error, Place, Reason, Result};
 use hinagata_module::{
-    Attachment, Chunk, Content, Element, Elements, JsonElement, Material, Message, Role, Said, Text, Texts,
-    ToolValue, Yielded,
+    Attachment, Chunk, Content, Elements, JsonElement, Material, Message, MessageReader, Role, Text, Texts,
+    ToolCall, ToolValue, Yielded, escape_headings, read_messages,
 };
 use hinagata_value::ValueType;
 use serde_json::{Map, Value, json};
@@ -77,6 +77,10 @@ fn add(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<(
         }
         BodySpec::Text(spec) => all.push(Yielded::Text(text(spec, values)?)),
         BodySpec::Message(spec) => all.push(Yielded::Element(message(spec, values)?.into())),
+        BodySpec::Conversation(path) => {
+            let messages = conversation(path, values)?;
+            all.extend(messages.into_iter().map(|message| Yielded::Element(message.into())));
+        }
         BodySpec::Material(spec) => all.push(Yielded::Element(material(spec, values)?.into())),
         BodySpec::Chunk(spec) => all.push(Yielded::Element(chunk(spec, values)?.into())),
         BodySpec::Json(spec) => {
@@ -103,12 +107,16 @@ pub(crate) fn build_texts(body: &BodySpec, values: &mut dyn Values, all: &mut Te
     Ok(())
 }
 
-/// The texts at a path: one, or a list of them.
+/// The texts at a path: one, or a list of them. They are data, which cannot open headings.
 fn texts_at(path: &PathUse, values: &mut dyn Values) -> Result<Vec<Text>> {
+    let data = |value: &Value| {
+        let text = plain(value, path)?;
+        Ok(escape_headings(&text, |_| true).map_or(text, Text::from))
+    };
     match values.value(path)? {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::Array(items)) => items.iter().map(|item| plain(item, path)).collect(),
-        Some(one) => Ok(vec![plain(one, path)?]),
+        Some(Value::Array(items)) => items.iter().map(data).collect(),
+        Some(one) => Ok(vec![data(one)?]),
     }
 }
 
@@ -209,27 +217,24 @@ fn attachments(spec: &AttachmentsSpec, values: &mut dyn Values) -> Result<Vec<At
                 Ok(match one {
                     AttachmentSpec::Text(spec) => Attachment::Text(text(spec, values)?),
                     AttachmentSpec::Image(spec) => Attachment::image(text(spec, values)?),
-                    AttachmentSpec::File { path, mime_type } => {
-                        Attachment::file(text(path, values)?, text(mime_type, values)?)
-                    }
+                    AttachmentSpec::File { path, mime_type, name } => Attachment::File {
+                        path: text(path, values)?,
+                        mime_type: text(mime_type, values)?,
+                        name: optional_text(name.as_ref(), values)?,
+                    },
                 })
             })
             .collect(),
         AttachmentsSpec::Path(path) => match values.value(path)? {
             None | Some(Value::Null) => Ok(Vec::new()),
-            Some(given) => {
-                let document = json!({"type": "text", "content": given});
-                let element = Element::from_json(&document).map_err(|error| shape_error(path, &error))?;
-                match element {
-                    Element::Text(element) => Ok(match element.content {
-                        Content::Parts(parts) => parts,
-                        Content::Text(text) => vec![Attachment::Text(text)],
-                    }),
-                    _ => Ok(Vec::new()),
-                }
-            }
+            Some(given) => attachments_of(given, path),
         },
     }
+}
+
+/// The attachments of a list in data.
+fn attachments_of(list: &Value, path: &PathUse) -> Result<Vec<Attachment>> {
+    Attachment::read_list(list).map_err(|error| shape_error(path, &error))
 }
 
 fn material(spec: &MaterialSpec, values: &mut dyn Values) -> Result<Material> {
@@ -254,33 +259,64 @@ fn chunk(spec: &ChunkSpec, values: &mut dyn Values) -> Result<Chunk> {
 
 fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
     let role = role(&spec.role, values)?;
-    let content = content(&spec.content, &spec.attachments, values)?;
+    let attached = attachments(&spec.attachments, values)?;
     let name = optional_text(spec.name.as_ref(), values)?;
     let call_id = optional_text(spec.tool_call_id.as_ref(), values)?;
-    let calls = tool_calls(spec.tool_calls.as_ref(), values)?;
+    let calls = tool_calls(spec, values)?;
     if !calls.is_empty() && role != Role::Assistant {
         return Err(role_error(spec, role, "toolCalls", "only the assistant calls tools"));
     }
     if matches!(spec.tool_call_id, Some(TextSpec::Path(_))) && call_id.is_some() && role != Role::Tool {
         return Err(role_error(spec, role, "toolCallId", "only a tool answers a call"));
     }
+    let content =
+        attached.into_iter().fold(message_content(&spec.content, values)?, Content::with_attachment);
     let mut message = match role {
         Role::System => Message::system(content),
         Role::User => Message::user(content),
         Role::Assistant => Message::assistant_with_calls(content, calls),
         Role::Tool => {
             let Some(call_id) = call_id else { return Err(missing_call_id(&spec.place)) };
-            let Content::Text(answer) = content else {
-                return Err(role_error(spec, role, "attachments", "a tool answers with text alone"));
+            let value = match content {
+                Content::Text(answer) => ToolValue::Text(answer),
+                Content::Parts(parts) => ToolValue::Parts { parts, is_error: false },
             };
-            Message::tool(call_id, name.clone().unwrap_or_default(), ToolValue::Text(answer))
+            Message::tool(call_id, name.clone().unwrap_or_default(), value)
         }
     };
-    message.name = name;
+    if let Some(name) = name {
+        message = message.with_name(name);
+    }
     Ok(match number(spec.usage.as_ref(), values)? {
         Some(usage) => message.with_usage(usage),
         None => message,
     })
+}
+
+/// The content of a message: a text, or a list of parts from data.
+fn message_content(spec: &TextSpec, values: &mut dyn Values) -> Result<Content> {
+    let TextSpec::Path(path) = spec else { return text(spec, values).map(Content::from) };
+    match values.value(path)? {
+        Some(parts @ Value::Array(_)) => attachments_of(parts, path).map(Content::Parts),
+        None => Ok(Content::default()),
+        Some(value) => plain(value, path).map(Content::from),
+    }
+}
+
+/// The messages at a path: one, or a list of them, in the format of any provider.
+fn conversation(path: &PathUse, values: &mut dyn Values) -> Result<Vec<Message>> {
+    let bytes = values.value(path)?.map_or(0, size);
+    values.charge(bytes)?;
+    let messages = match values.value(path)? {
+        None | Some(Value::Null) => return Ok(Vec::new()),
+        Some(list @ Value::Array(_)) => read_messages(list),
+        Some(one) => MessageReader::new().read_message(one).map(|message| vec![message]),
+    };
+    let messages = messages.map_err(|error| shape_error(path, &error))?;
+    match messages.iter().any(|message| message.role() == Role::System) {
+        true => Err(data_role_error(Role::System.name(), path)),
+        false => Ok(messages),
+    }
 }
 
 /// The error for a field that a message of this role cannot have; the field would be lost.
@@ -314,27 +350,33 @@ fn role(spec: &RoleSpec, values: &mut dyn Values) -> Result<Role> {
             Some(other) => hinagata_module::json::to_compact_string(other).chars().take(40).collect(),
             None => "nothing".to_owned(),
         };
-        Error::new(
-            Code::RenderSecurity,
-            format!("a role from data must be user, assistant or tool, not `{shown}`"),
-        )
-        .with_reason(Reason::Security)
-        .with_hint("write the role into the module to use another one")
-        .at(path.place.clone())
+        data_role_error(&shown, path)
     })
 }
 
-fn tool_calls(path: Option<&PathUse>, values: &mut dyn Values) -> Result<Vec<hinagata_module::ToolCall>> {
-    let Some(path) = path else { return Ok(Vec::new()) };
-    let calls = match values.value(path)? {
-        None | Some(Value::Null) => return Ok(Vec::new()),
-        Some(calls) => calls,
+fn data_role_error(shown: &str, path: &PathUse) -> Error {
+    Error::new(
+        Code::RenderSecurity,
+        format!("a role from data must be user, assistant or tool, not `{shown}`"),
+    )
+    .with_reason(Reason::Security)
+    .with_hint("write the role into the module to use another one")
+    .at(path.place.clone())
+}
+
+fn tool_calls(spec: &MessageSpec, values: &mut dyn Values) -> Result<Vec<ToolCall>> {
+    let Some(calls) = &spec.tool_calls else { return Ok(Vec::new()) };
+    let calls = match value(calls, values)? {
+        Value::Null => return Ok(Vec::new()),
+        calls => calls,
     };
-    let document = json!({"type": "message", "role": "assistant", "content": "", "toolCalls": calls});
-    match Element::from_json(&document).map_err(|error| shape_error(path, &error))? {
-        Element::Message(Message { said: Said::Assistant(_, calls), .. }) => Ok(calls),
-        _ => Ok(Vec::new()),
-    }
+    let document = json!({"role": "assistant", "content": null, "toolCalls": calls});
+    let message = MessageReader::new().read_message(&document).map_err(|error| {
+        Error::new(Code::RenderRuntime, format!("`toolCalls` has an invalid shape: {error}"))
+            .with_reason(Reason::Runtime)
+            .at(spec.place.clone())
+    })?;
+    Ok(message.tool_calls().cloned().collect())
 }
 
 fn type_error(path: &PathUse, wanted: &str, value: &Value) -> Error {
@@ -379,7 +421,7 @@ fn weight(yielded: &Yielded) -> usize {
     let body = match yielded {
         Yielded::Text(text) => text.len(),
         Yielded::Element(E::Text(element)) => content(&element.content),
-        Yielded::Element(E::Message(message)) => message.content().map_or(0, content),
+        Yielded::Element(E::Message(message)) => message.texts().map(str::len).sum(),
         Yielded::Element(E::Material(material)) => {
             content(&material.content) + material.title.len() + material.id.len()
         }

@@ -1,6 +1,6 @@
 //! The entries of sections: strings, and objects with exactly one kind.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use hinagata_document::{Data, Error, Node};
 use hinagata_module::{
@@ -51,7 +51,9 @@ impl Reader<'_, '_> {
             return Vec::new();
         }
         let items = self.fields.list(field, node);
-        let entry = |(index, item)| self.entry(name, &format!("{field}[{index}]"), item);
+        let entry = |(index, item): (usize, &Node)| {
+            self.entry(name, &format!("{field}[{index}]"), &short_entry(item))
+        };
         items.iter().enumerate().filter_map(entry).collect()
     }
 
@@ -259,17 +261,26 @@ impl Reader<'_, '_> {
             self.fields.problem_with_hint(field, place, message, "use letters, digits and `_`");
         }
         self.local = Some(Arc::clone(&name));
-        let filter = match node.get("where") {
-            Some(filter) => Some(self.bare_path(&format!("{field}.where"), filter, true)?),
-            None => None,
-        };
-        Some(Some(Each { list, name, filter, start, end }))
+        let filters = self.filters(&format!("{field}.where"), node.get("where"))?;
+        Some(Some(Each { list, name, filters, start, end }))
+    }
+
+    /// `where`: a path, or a list of paths of which one has to be true.
+    fn filters(&mut self, field: &str, node: Option<&Node>) -> Option<Vec<PathUse>> {
+        match node {
+            None => Some(Vec::new()),
+            Some(Node { data: Data::List(paths), .. }) => {
+                let path = |(index, path)| self.bare_path(&format!("{field}[{index}]"), path, true);
+                paths.iter().enumerate().map(path).collect()
+            }
+            Some(path) => Some(vec![self.bare_path(field, path, true)?]),
+        }
     }
 
     fn bound(&mut self, field: &str, node: &Node) -> Option<Option<Bound>> {
         match &node.data {
             Data::Null => Some(None),
-            Data::Number(number) if number.as_u64().is_some() => Some(number.as_u64().map(Bound::Number)),
+            Data::Number(number) if number.as_i64().is_some() => Some(number.as_i64().map(Bound::Number)),
             _ => self.bare_path(field, node, false).map(|path| Some(Bound::Path(path))),
         }
     }
@@ -293,6 +304,7 @@ impl Reader<'_, '_> {
     fn body(&mut self, field: &str, kind: &str, node: &Node) -> Option<BodySpec> {
         Some(match kind {
             "text" => BodySpec::Text(self.text(field, node)?),
+            "message" if node.as_str().is_some() => BodySpec::Conversation(self.message_path(field, node)?),
             "message" => BodySpec::Message(Box::new(self.message(field, node)?)),
             "material" => BodySpec::Material(Box::new(self.material(field, node)?)),
             "chunk" => BodySpec::Chunk(Box::new(self.chunk(field, node)?)),
@@ -300,9 +312,33 @@ impl Reader<'_, '_> {
         })
     }
 
+    /// Messages from data: `message: =path`.
+    fn message_path(&mut self, field: &str, node: &Node) -> Option<PathUse> {
+        let text = node.as_str().unwrap_or_default();
+        let Some(path) = text.strip_prefix('=') else {
+            let hint = "write `role` and `content`, or `=path` for messages from data";
+            let message = format!("`{field}` must be an object or a path, not a string");
+            self.fields.problem_with_hint(field, node, message, hint);
+            return None;
+        };
+        self.path(field, node, path, false)
+    }
+
     fn message(&mut self, field: &str, node: &Node) -> Option<MessageSpec> {
-        let keys = ["role", "content", "name", "attachments", "toolCalls", "toolCallId", "usage"];
+        let keys = [
+            "role",
+            "content",
+            "name",
+            "attachments",
+            "toolCalls",
+            "tool_calls",
+            "toolCallId",
+            "tool_call_id",
+            "usage",
+        ];
         self.known_map(field, node, &keys)?;
+        let calls = node.get("toolCalls").or_else(|| node.get("tool_calls"));
+        let call_id = if node.get("tool_call_id").is_some() { "tool_call_id" } else { "toolCallId" };
         let role = self.required(field, node, "role")?;
         let role = self.role(&format!("{field}.role"), role)?;
         if let RoleSpec::Fixed(role) = role {
@@ -311,8 +347,12 @@ impl Reader<'_, '_> {
         Some(MessageSpec {
             role,
             content: match node.get("content") {
+                // A list of parts is read as attachments.
+                Some(content) if matches!(content.data, Data::List(_) | Data::Null) => {
+                    TextSpec::Fixed(Text::default())
+                }
                 Some(content) => self.text(&format!("{field}.content"), content)?,
-                None if node.get("toolCalls").is_some() || node.get("attachments").is_some() => {
+                None if calls.is_some() || node.get("attachments").is_some() => {
                     TextSpec::Fixed(Text::default())
                 }
                 None => {
@@ -322,11 +362,11 @@ impl Reader<'_, '_> {
             },
             attachments: self.attachments(field, node)?,
             name: self.optional(field, node, "name", Self::text)?,
-            tool_calls: match node.get("toolCalls") {
-                Some(calls) => Some(self.bare_path(&format!("{field}.toolCalls"), calls, false)?),
+            tool_calls: match calls {
+                Some(calls) => Some(self.value(&format!("{field}.toolCalls"), calls)?),
                 None => None,
             },
-            tool_call_id: self.optional(field, node, "toolCallId", Self::text)?,
+            tool_call_id: self.optional(field, node, call_id, Self::text)?,
             usage: self.optional(field, node, "usage", Self::number)?,
             place: self.fields.place(node),
         })
@@ -336,8 +376,9 @@ impl Reader<'_, '_> {
     fn refuse_fields_of_others(&mut self, field: &str, node: &Node, role: Role) {
         let wrong = [
             ("toolCalls", role != Role::Assistant, "only the assistant calls tools"),
+            ("tool_calls", role != Role::Assistant, "only the assistant calls tools"),
             ("toolCallId", role != Role::Tool, "only a tool answers a call"),
-            ("attachments", role == Role::Tool, "a tool answers with text alone"),
+            ("tool_call_id", role != Role::Tool, "only a tool answers a call"),
         ];
         for (key, is_wrong, hint) in wrong {
             if let Some(value) = node.get(key).filter(|_| is_wrong) {
@@ -362,7 +403,7 @@ impl Reader<'_, '_> {
         Some(MaterialSpec {
             id: self.text_field(field, node, "id")?,
             title: self.text_field(field, node, "title")?,
-            content: self.text_field(field, node, "content")?,
+            content: self.content_field(field, node)?,
             attachments: self.attachments(field, node)?,
             usage: self.optional(field, node, "usage", Self::number)?,
         })
@@ -373,7 +414,7 @@ impl Reader<'_, '_> {
         self.known_map(field, node, &keys)?;
         Some(ChunkSpec {
             part_of: self.text_field(field, node, "partOf")?,
-            content: self.text_field(field, node, "content")?,
+            content: self.content_field(field, node)?,
             attachments: self.attachments(field, node)?,
             index: self.optional(field, node, "index", Self::number)?,
             total: self.optional(field, node, "total", Self::number)?,
@@ -384,6 +425,14 @@ impl Reader<'_, '_> {
     fn text_field(&mut self, field: &str, node: &Node, key: &str) -> Option<TextSpec> {
         let found = self.required(field, node, key)?;
         self.text(&format!("{field}.{key}"), found)
+    }
+
+    /// The content of a material or chunk: a text. A list of parts is read as attachments.
+    fn content_field(&mut self, field: &str, node: &Node) -> Option<TextSpec> {
+        match self.required(field, node, "content")? {
+            Node { data: Data::List(_), .. } => Some(TextSpec::Fixed(Text::default())),
+            content => self.text(&format!("{field}.content"), content),
+        }
     }
 
     fn optional<T>(
@@ -399,34 +448,71 @@ impl Reader<'_, '_> {
         }
     }
 
+    /// The attachments of an element: those in a list as its content, then those under `attachments`.
     fn attachments(&mut self, field: &str, node: &Node) -> Option<AttachmentsSpec> {
-        let Some(found) = node.get("attachments") else { return Some(AttachmentsSpec::Listed(Vec::new())) };
-        let field = format!("{field}.attachments");
-        if found.as_str().is_some() {
-            return self.bare_path(&field, found, false).map(AttachmentsSpec::Path);
-        }
         let mut all = Vec::new();
-        for (index, item) in self.fields.list(&field, found).iter().enumerate() {
-            all.push(self.attachment(&format!("{field}[{index}]"), item)?);
+        for key in ["content", "attachments"] {
+            let Some(found) = node.get(key) else { continue };
+            let field = format!("{field}.{key}");
+            match &found.data {
+                Data::List(_) => {}
+                Data::String(_) if key == "attachments" => {
+                    return self.bare_path(&field, found, false).map(AttachmentsSpec::Path);
+                }
+                _ if key == "content" => continue,
+                _ => {}
+            }
+            for (index, item) in self.fields.list(&field, found).iter().enumerate() {
+                all.push(self.attachment(&format!("{field}[{index}]"), item)?);
+            }
         }
         Some(AttachmentsSpec::Listed(all))
     }
 
+    /// An attachment, in short or in the form of data: `{image_url: URL}`, `{type: image_url, image_url: {url: URL}}`.
     fn attachment(&mut self, field: &str, node: &Node) -> Option<AttachmentSpec> {
-        let kind = ["text", "image_url", "file"].into_iter().find(|kind| node.get(kind).is_some());
-        match kind {
-            Some("file") => self.known_map(field, node, &["file", "mime_type"])?,
-            Some(kind) => self.known_map(field, node, &[kind])?,
-            None => self.known_map(field, node, &["text", "image_url", "file", "mime_type"])?,
+        let kinds = ["text", "image_url", "file"];
+        let kind = kinds.into_iter().find(|kind| node.get(kind).is_some());
+        let known: &[&str] = match kind {
+            Some("file") => &["type", "file", "mime_type", "name"],
+            Some("text") => &["type", "text"],
+            Some(_) => &["type", "image_url"],
+            None => &["type", "text", "image_url", "file", "mime_type", "name"],
         };
+        self.known_map(field, node, known)?;
+        if let Some(typed) = node.get("type") {
+            let typed = self.fields.one_of(&format!("{field}.type"), typed, &kinds, |name| {
+                kinds.into_iter().find(|kind| *kind == name)
+            })?;
+            self.required(field, node, typed)?;
+        }
         if let Some(text) = node.get("text") {
             return self.text(&format!("{field}.text"), text).map(AttachmentSpec::Text);
         }
-        if let Some(url) = node.get("image_url") {
-            return self.text(&format!("{field}.image_url"), url).map(AttachmentSpec::Image);
+        if let Some(image) = node.get("image_url") {
+            let field = format!("{field}.image_url");
+            let url = match image.as_map() {
+                Some(_) => {
+                    self.known_map(&field, image, &["url"])?;
+                    self.required(&field, image, "url")?
+                }
+                None => image,
+            };
+            return self.text(&field, url).map(AttachmentSpec::Image);
         }
-        let path = self.text_field(field, node, "file")?;
-        Some(AttachmentSpec::File { path, mime_type: self.text_field(field, node, "mime_type")? })
+        let file = self.required(field, node, "file")?;
+        if file.as_map().is_some() {
+            let field = format!("{field}.file");
+            self.known_map(&field, file, &["path", "mime_type", "name"])?;
+            return Some(AttachmentSpec::File {
+                path: self.text_field(&field, file, "path")?,
+                mime_type: self.text_field(&field, file, "mime_type")?,
+                name: self.optional(&field, file, "name", Self::text)?,
+            });
+        }
+        let path = self.text(&format!("{field}.file"), file)?;
+        let mime_type = self.text_field(field, node, "mime_type")?;
+        Some(AttachmentSpec::File { path, mime_type, name: self.optional(field, node, "name", Self::text)? })
     }
 
     /// The entry of a spec that does not depend on variables.
@@ -454,6 +540,51 @@ impl Reader<'_, '_> {
             let message = format!("`{field}.json` is not valid JSON: {error}");
             self.fields.problem_with_hint(field, place, message, "correct it, or write it as an object");
         }
+    }
+}
+
+/// An entry in short. The form of documents, such as `{type: subsection, title, items}`, becomes `{subsection: title,
+/// items}`, so that merged modules can be read again.
+fn short_entry(node: &Node) -> Cow<'_, Node> {
+    let kind = node.get("type").and_then(Node::as_str);
+    let Some(kind) = kind.and_then(|kind| KINDS.into_iter().find(|known| *known == kind)) else {
+        return Cow::Borrowed(node);
+    };
+    if node.get(kind).is_some() {
+        // It has both forms; the error names the unknown key.
+        return Cow::Borrowed(node);
+    }
+    let (modifiers, fields): (Vec<_>, Vec<_>) = node
+        .as_map()
+        .unwrap_or_default()
+        .iter()
+        .filter(|(key, _)| key != "type")
+        .cloned()
+        .partition(|(key, _)| MODIFIERS.contains(&key.as_str()));
+    let short = match kind {
+        "message" | "material" | "chunk" => {
+            vec![(kind.to_owned(), Node::new(node.at, Data::Map(fields)))]
+        }
+        kind => {
+            let title = if matches!(kind, "section" | "subsection") { "title" } else { "content" };
+            let rename = |(key, value): (String, Node)| match key.as_str() {
+                key if key == title => (kind.to_owned(), value),
+                "items" => (key, short_items(value)),
+                _ => (key, value),
+            };
+            fields.into_iter().map(rename).collect()
+        }
+    };
+    Cow::Owned(Node::new(node.at, Data::Map(modifiers.into_iter().chain(short).collect())))
+}
+
+fn short_items(node: Node) -> Node {
+    match node.data {
+        Data::List(items) => {
+            let items = items.iter().map(|item| short_entry(item).into_owned()).collect();
+            Node::new(node.at, Data::List(items))
+        }
+        data => Node::new(node.at, data),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Evaluates the entries of a module that depend on variables.
 
-use std::sync::Arc;
+use std::{cell::OnceCell, sync::Arc};
 
 use hinagata_document::{Code, Error, Reason, Result};
 use hinagata_module::{Elements, Text, Texts};
 use hinagata_value::{Key, Variables};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     EvaluatedEntries, ModuleBody,
@@ -14,7 +14,32 @@ use super::{
 };
 
 /// The variable of the current loop.
-pub type Local<'p> = (Arc<str>, &'p Value);
+#[derive(Debug)]
+pub struct Local<'p> {
+    name: Arc<str>,
+    value: &'p Value,
+    /// The index of the item, and the number of items.
+    progress: (usize, usize),
+    state: OnceCell<Value>,
+}
+
+/// The name of the state of a loop in templates.
+pub const LOOP: &str = "loop";
+
+impl<'p> Local<'p> {
+    fn new(name: &Arc<str>, value: &'p Value, progress: (usize, usize)) -> Self {
+        Self { name: Arc::clone(name), value, progress, state: OnceCell::new() }
+    }
+
+    /// The state of the loop, as Jinja names it.
+    fn state(&self) -> &Value {
+        let (index, length) = self.progress;
+        self.state.get_or_init(|| {
+            json!({"index": index + 1, "index0": index, "first": index == 0, "last": index + 1 == length,
+                "length": length})
+        })
+    }
+}
 
 /// The inputs for evaluating the entries of a module.
 pub trait World<'p> {
@@ -80,16 +105,26 @@ impl<'p> Worker<'_, 'p> {
             add_body(&spec.body, self)?;
             return Ok(true);
         };
-        let mut any = false;
-        for item in self.items(each)? {
-            self.local = Some((Arc::clone(&each.name), item));
-            if each.filter.as_ref().is_none_or(|filter| is_true(self.at(filter))) {
-                any = true;
-                add_body(&spec.body, self)?;
-            }
+        let items = self.matching_items(each)?;
+        let count = items.len();
+        for (index, item) in items.into_iter().enumerate() {
+            self.local = Some(Local::new(&each.name, item, (index, count)));
+            add_body(&spec.body, self)?;
         }
         self.local = None;
-        Ok(any)
+        Ok(count > 0)
+    }
+
+    /// The items of a loop that match its filters.
+    fn matching_items(&mut self, each: &Each) -> Result<Vec<&'p Value>> {
+        let mut matching = Vec::new();
+        for item in self.items(each)? {
+            self.local = Some(Local::new(&each.name, item, (0, 0)));
+            if each.filters.is_empty() || each.filters.iter().any(|filter| is_true(self.at(filter))) {
+                matching.push(item);
+            }
+        }
+        Ok(matching)
     }
 
     /// The items of a loop within its slice.
@@ -99,27 +134,29 @@ impl<'p> Worker<'_, 'p> {
             Some(Value::Array(items)) => items,
             Some(other) => return Err(list_expected(&each.list, other)),
         };
-        let start = self.bound(each.start.as_ref())?.unwrap_or(0).min(items.len());
-        let end = self.bound(each.end.as_ref())?.unwrap_or(items.len()).min(items.len());
+        let start = self.bound(each.start.as_ref(), items.len())?.unwrap_or(0);
+        let end = self.bound(each.end.as_ref(), items.len())?.unwrap_or(items.len());
         Ok(items.get(start..end).unwrap_or_default())
     }
 
-    fn bound(&self, bound: Option<&Bound>) -> Result<Option<usize>> {
+    /// The place of a bound in a list of `length` items; a negative number counts from its end.
+    fn bound(&self, bound: Option<&Bound>, length: usize) -> Result<Option<usize>> {
         let number = match bound {
             None => return Ok(None),
             Some(Bound::Number(number)) => *number,
             Some(Bound::Path(path)) => match self.at(path) {
                 None | Some(Value::Null) => return Ok(None),
-                Some(value) => value.as_u64().ok_or_else(|| number_expected(path, value))?,
+                Some(value) => value.as_i64().ok_or_else(|| number_expected(path, value))?,
             },
         };
-        Ok(Some(usize::try_from(number).unwrap_or(usize::MAX)))
+        let distance = usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX);
+        Ok(Some(if number < 0 { length.saturating_sub(distance) } else { distance.min(length) }))
     }
 
     /// The value at a path, if any.
     fn at(&self, used: &PathUse) -> Option<&'p Value> {
         let root = match &self.local {
-            Some((name, value)) if used.local && **name == *used.path.root() => Some(*value),
+            Some(local) if used.local && *local.name == *used.path.root() => Some(local.value),
             _ => self.world.variable(used.path.root()),
         };
         used.path.follow(root?)
@@ -180,14 +217,15 @@ pub struct WithLocal<'l> {
 impl Variables for WithLocal<'_> {
     fn find(&self, key: &Key) -> Option<&Value> {
         match self.local {
-            Some((name, value)) if **name == *key.name() => Some(value),
+            Some(local) if *local.name == *key.name() => Some(local.value),
+            Some(local) if key.name() == LOOP => Some(local.state()),
             _ => self.variables.find(key),
         }
     }
 
     fn names(&self) -> Vec<&str> {
         let mut names = self.variables.names();
-        names.extend(self.local.map(|(name, _)| &**name));
+        names.extend(self.local.into_iter().flat_map(|local| [&*local.name, LOOP]));
         names
     }
 }

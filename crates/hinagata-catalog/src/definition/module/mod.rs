@@ -28,7 +28,7 @@ use super::{model::TemplateText, parameter::Parameters};
 pub use ad_hoc::AdHocModules;
 pub use check::{KnownNames, unknown_variable};
 pub use error::module_error;
-pub use evaluate::{Local, WithLocal, World, evaluate_body};
+pub use evaluate::{LOOP, Local, WithLocal, World, evaluate_body};
 pub(crate) use file::MODULE_NAMES;
 pub use path::Path;
 pub use preset::{PRESETS, preset};

@@ -33,15 +33,16 @@ pub(crate) struct Condition {
 pub(crate) struct Each {
     pub(crate) list: PathUse,
     pub(crate) name: Arc<str>,
-    pub(crate) filter: Option<PathUse>,
+    /// An item is used if one of these is true; all items without any.
+    pub(crate) filters: Vec<PathUse>,
     pub(crate) start: Option<Bound>,
     pub(crate) end: Option<Bound>,
 }
 
-/// The start or end of a slice.
+/// The start or end of a slice; a negative number counts from the end of the list.
 #[derive(Clone, Debug)]
 pub(crate) enum Bound {
-    Number(u64),
+    Number(i64),
     Path(PathUse),
 }
 
@@ -63,6 +64,8 @@ pub struct PathUse {
 pub(crate) enum BodySpec {
     Text(TextSpec),
     Message(Box<MessageSpec>),
+    /// Messages from data, in the format of any provider.
+    Conversation(PathUse),
     Material(Box<MaterialSpec>),
     Chunk(Box<ChunkSpec>),
     Json(ValueSpec),
@@ -108,7 +111,7 @@ pub(crate) struct MessageSpec {
     pub(crate) content: TextSpec,
     pub(crate) attachments: AttachmentsSpec,
     pub(crate) name: Option<TextSpec>,
-    pub(crate) tool_calls: Option<PathUse>,
+    pub(crate) tool_calls: Option<ValueSpec>,
     pub(crate) tool_call_id: Option<TextSpec>,
     pub(crate) usage: Option<NumberSpec>,
     pub(crate) place: Place,
@@ -145,7 +148,7 @@ pub(crate) enum AttachmentsSpec {
 pub(crate) enum AttachmentSpec {
     Text(TextSpec),
     Image(TextSpec),
-    File { path: TextSpec, mime_type: TextSpec },
+    File { path: TextSpec, mime_type: TextSpec, name: Option<TextSpec> },
 }
 
 impl TextSpec {
@@ -177,7 +180,9 @@ impl AttachmentsSpec {
             Self::Path(_) => false,
             Self::Listed(all) => all.iter().all(|one| match one {
                 AttachmentSpec::Text(text) | AttachmentSpec::Image(text) => text.is_fixed(),
-                AttachmentSpec::File { path, mime_type } => path.is_fixed() && mime_type.is_fixed(),
+                AttachmentSpec::File { path, mime_type, name } => {
+                    path.is_fixed() && mime_type.is_fixed() && name.as_ref().is_none_or(TextSpec::is_fixed)
+                }
             }),
         }
     }
@@ -190,12 +195,13 @@ impl BodySpec {
         let number = |number: &Option<NumberSpec>| number.as_ref().is_none_or(NumberSpec::is_fixed);
         match self {
             Self::Text(text) => text.is_fixed(),
+            Self::Conversation(_) => false,
             Self::Message(message) => {
                 matches!(message.role, RoleSpec::Fixed(_))
                     && message.content.is_fixed()
                     && message.attachments.is_fixed()
                     && text(&message.name)
-                    && message.tool_calls.is_none()
+                    && message.tool_calls.as_ref().is_none_or(ValueSpec::is_fixed)
                     && text(&message.tool_call_id)
                     && number(&message.usage)
             }

@@ -492,12 +492,35 @@ fn write_file(options: &ContextOptions, path: &Path) -> Result<Report, Failure> 
         return write_text(options, file, false);
     }
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = new_file(directory).map_err(|error| failed(&error))?;
-    let report = write_text(options, file.as_file(), false)?;
-    if report.has_packed() {
+    let mut late = LateFile { directory, file: None };
+    let report = write_text(options, &mut late, false).map_err(|failure| match failure {
+        Failure::Output(error) => failed(&error),
+        other => other,
+    })?;
+    if let Some(file) = late.file.filter(|_| report.has_packed()) {
         file.persist(path).map_err(|error| failed(&error.error))?;
     }
     Ok(report)
+}
+
+/// A new file that is made when something is written to it: until then, files are searched, and it is not one of them.
+struct LateFile<'d> {
+    directory: &'d Path,
+    file: Option<tempfile::NamedTempFile>,
+}
+
+impl Write for LateFile<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            none => none.insert(new_file(self.directory)?),
+        };
+        file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), Write::flush)
+    }
 }
 
 /// A new file in `directory` that others may read, as far as the umask allows.

@@ -2,15 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use hinagata::module::Message;
 use hinagata_process::{
-    Ask, Chunk, Concat, ConcatOptions, Dialogue, DialogueMessage, DialogueOptions, Process, Stream,
-    StreamOptions, Summarize, SummarizeOptions, split_text,
+    Ask, Chunk, Concat, ConcatOptions, Dialogue, DialogueOptions, Process, Stream, StreamOptions, Summarize,
+    SummarizeOptions, split_text,
 };
 use serde_json::{Value, json};
 
 use crate::{
     failure::Failure,
-    input::Inputs,
+    input::{Inputs, read_conversation},
     variables::{self, Variables},
 };
 
@@ -255,35 +256,17 @@ impl Texts {
 }
 
 /// The messages so far, and the new one.
-fn messages(
-    path: Option<&Path>,
-    say: Option<&str>,
-    inputs: &Inputs,
-) -> Result<Vec<DialogueMessage>, Failure> {
-    let mut all: Vec<DialogueMessage> = match path {
-        Some(path) => conversation(path, inputs)?,
+fn messages(path: Option<&Path>, say: Option<&str>, inputs: &Inputs) -> Result<Vec<Message>, Failure> {
+    let mut all: Vec<Message> = match path {
+        Some(path) => read_conversation(path, inputs)?,
         None => Vec::new(),
     };
-    all.extend(say.map(|text| DialogueMessage::new("user", text)));
+    all.extend(say.map(Message::user));
     match all.is_empty() {
         true => Err(Failure::usage_error("no conversation to continue")
             .with_hint("pass a file with messages, or a message with `--say`")),
         false => Ok(all),
     }
-}
-
-fn conversation(path: &Path, inputs: &Inputs) -> Result<Vec<DialogueMessage>, Failure> {
-    let name = path.display().to_string();
-    let wrong = |why: String| {
-        Failure::usage_error(format!("`{name}` is not a conversation: {why}"))
-            .with_hint(r#"write a list such as [{"role": "user", "content": "Hello"}]"#)
-    };
-    let text = inputs.read_text(path, &name)?;
-    let mut value: Value = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
-    if let Some(messages) = value.get_mut("messages") {
-        value = messages.take();
-    }
-    serde_json::from_value(value).map_err(|error| wrong(error.to_string()))
 }
 
 fn material(number: usize, path: &Path, inputs: &Inputs) -> Result<Value, Failure> {

@@ -5,17 +5,21 @@ mod prompts;
 mod saved;
 mod show;
 
-use hinagata::counter_for_model;
+use hinagata::{counter_for_model, module::json::messages_to_json};
 use hinagata_process::{Failure as Ended, LlmModel, Outcome, Process, Running};
 use serde_json::{Map, Value, json};
 
-use self::{prompts::ProcessPrompts, saved::SavedProcess, show::Show};
+use self::{
+    prompts::ProcessPrompts,
+    saved::{SavedProcess, StateFile},
+    show::Show,
+};
 use super::chat::{finish_answer, new_runtime, request_options};
 use crate::{
     failure::Failure,
     input::Inputs,
     output::{self, Format},
-    signals::stop_signal,
+    signals::{Hangups, stop_signal},
     stack,
     workspace::{Globals, Workspace},
 };
@@ -55,46 +59,47 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let prompts = ProcessPrompts::new(&saved, &common.variables()?)?;
     prompts.set_variables(&mut saved.process);
     let show = Show::new(&saved.process, globals);
+    let (mut process, arguments) = saved.split_process();
+    let on_problem = |why| {
+        show.hide();
+        workspace.print_advice(why, "the process goes on; its answers are lost if it ends early");
+    };
+    let file = StateFile::new(arguments, &process, common, &on_problem);
     let end = stack::run_with_stack(&hinagata_value::Limits::default(), || {
-        run_until_stopped(&mut saved.process, &prompts, &model, &show)
+        run_until_stopped(&mut process, Running::new(&prompts, &model, &show).with_keeper(&file))
     })?;
     show.finish()?;
     match end {
         End::Result(outcome) => {
-            saved::delete_saved(common.resume.as_deref());
-            print(&workspace, &saved, &outcome, &show, globals)
+            file.delete_ours();
+            print(&workspace, &process, &outcome, &show, globals)
         }
-        End::Failed(failed) => Err(with_state(failed, &saved, common, &show)),
-        End::Stopped => Err(stopped_failure(&saved, common, &show)),
+        End::Failed(failed) => Err(with_state(failed, &file, &show)),
+        End::Stopped => Err(stopped_failure(&file, &show)),
     }
 }
 
-/// Runs a process until it ends or a signal stops it.
-fn run_until_stopped(
-    process: &mut Process,
-    prompts: &ProcessPrompts,
-    model: &LlmModel,
-    show: &Show,
-) -> Result<End, Failure> {
+/// Runs a process until it ends or a signal stops it. A terminal that is closed stops it as SIGTERM does.
+fn run_until_stopped(process: &mut Process, running: Running<'_>) -> Result<End, Failure> {
     new_runtime()?.block_on(async {
-        let running = Running::new(prompts, model, show);
-        let stop = stop_signal()?;
+        let (stop, mut hangups) = (stop_signal()?, Hangups::listen()?);
         tokio::select! {
             ended = process.run_calls(&running) => Ok(ended.map_or_else(End::Failed, End::Result)),
             () = stop => Ok(End::Stopped),
+            () = hangups.next() => Ok(End::Stopped),
         }
     })
 }
 
 fn print(
     workspace: &Workspace,
-    saved: &SavedProcess,
+    process: &Process,
     outcome: &Outcome,
     show: &Show,
     globals: &Globals,
 ) -> Result<(), Failure> {
     if Format::from_globals(globals) == Format::Json {
-        return output::print_json(&as_json(saved, outcome, show));
+        return output::print_json(&as_json(process, outcome, show));
     }
     if outcome.left_out > 0 {
         let count = outcome.left_out;
@@ -109,38 +114,38 @@ fn print(
     finish_answer(workspace, outcome.output.chars().next_back())
 }
 
-fn as_json(saved: &SavedProcess, outcome: &Outcome, show: &Show) -> Map<String, Value> {
+fn as_json(process: &Process, outcome: &Outcome, show: &Show) -> Map<String, Value> {
     let mut all = Map::from_iter([
-        ("process".to_owned(), saved.process.name().into()),
+        ("process".to_owned(), process.name().into()),
         ("calls".to_owned(), show.calls().into()),
     ]);
     if let Value::Object(fields) = json!(outcome) {
         all.extend(fields);
     }
-    if let Process::Dialogue(dialogue) = &saved.process {
-        all.insert("messages".to_owned(), json!(dialogue.context.messages));
+    if let Process::Dialogue(dialogue) = process {
+        all.insert("messages".to_owned(), messages_to_json(&dialogue.context.messages));
     }
     all
 }
 
 /// The failure of a process, with the path of its saved state.
-fn with_state(failed: Ended, saved: &SavedProcess, common: &arguments::Common, show: &Show) -> Failure {
+fn with_state(failed: Ended, file: &StateFile<'_>, show: &Show) -> Failure {
     let Ended { error, partial } = failed;
-    match saved::save_process(saved, common, show.calls()) {
+    match file.resume_hint(show.calls()) {
         None => error.into(),
-        Some(Ok(path)) => {
+        Some(Ok((path, go_on))) => {
             let error = error.with("partial", partial).with("state", path.display().to_string());
-            Failure::from(error).with_hint(saved::resume_hint(saved, &path))
+            Failure::from(error).with_hint(go_on)
         }
         Some(Err(why)) => Failure::from(error.with("partial", partial)).with_hint(why),
     }
 }
 
-fn stopped_failure(saved: &SavedProcess, common: &arguments::Common, show: &Show) -> Failure {
+fn stopped_failure(file: &StateFile<'_>, show: &Show) -> Failure {
     let failure = Failure::system_error(format!("stopped after {} complete answers", show.calls()));
-    match saved::save_process(saved, common, show.calls()) {
+    match file.resume_hint(show.calls()) {
         None => failure,
-        Some(Ok(path)) => failure.with_hint(saved::resume_hint(saved, &path)),
+        Some(Ok((_, go_on))) => failure.with_hint(go_on),
         Some(Err(why)) => failure.with_hint(why),
     }
 }

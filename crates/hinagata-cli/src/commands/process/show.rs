@@ -47,6 +47,11 @@ impl Show {
         self.printed.load(Relaxed)
     }
 
+    /// Takes the bar away, so that something else can be printed.
+    pub(super) fn hide(&self) {
+        self.bar.clear();
+    }
+
     /// Takes the bar away; the failure of a result that could not be printed.
     pub(super) fn finish(&self) -> Result<(), Failure> {
         self.bar.clear();

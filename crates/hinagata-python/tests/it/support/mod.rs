@@ -98,7 +98,7 @@ impl Capabilities for Engine {
         })
     }
 
-    fn llm_call<'a>(&'a self, _request: ModelRequest) -> PortFuture<'a, Result<String>> {
+    fn llm_call<'a>(&'a self, _request: ModelRequest) -> PortFuture<'a, Result<Value>> {
         Box::pin(async { Err(Error::new(Code::Model, "no model is configured")) })
     }
 }

@@ -75,7 +75,7 @@ impl SentencePieces {
         };
         let fixed = pieces.iter().filter(|piece| piece.kind() == PieceKind::UserDefined);
         Ok(Self {
-            normalizer: Normalizer::new(file.normalizer.unwrap_or_default(), trainer.spaces_are_suffixes)
+            normalizer: Normalizer::new(&file.normalizer.unwrap_or_default(), trainer.spaces_are_suffixes)
                 .map_err(invalid)?,
             vocabulary: Vocabulary::from_tokens(&texts),
             symbols: FixedSymbols::new(fixed.map(|piece| piece.piece.as_str())),
@@ -90,7 +90,7 @@ impl SentencePieces {
         let mut counter = SymbolCounter { pieces: self, tokens: 0, after_unknown: false };
         match &self.method {
             Method::BytePairs { ranks, has_words } => {
-                self.merge_pieces(&text, ranks, *has_words, &mut counter)
+                self.merge_pieces(&text, ranks, *has_words, &mut counter);
             }
             Method::Unigram(unigram) => {
                 for symbol in unigram.best_path(&text, &self.vocabulary) {

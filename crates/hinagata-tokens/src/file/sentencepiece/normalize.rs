@@ -13,7 +13,7 @@ pub(super) struct Normalizer {
 }
 
 impl Normalizer {
-    pub(super) fn new(fields: NormalizerFields, spaces_are_suffixes: bool) -> Result<Self, String> {
+    pub(super) fn new(fields: &NormalizerFields, spaces_are_suffixes: bool) -> Result<Self, String> {
         Ok(Self {
             adds_space: fields.adds_space.unwrap_or(true),
             removes_spaces: fields.removes_spaces.unwrap_or(true),
