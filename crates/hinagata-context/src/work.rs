@@ -5,7 +5,7 @@
 
 use std::{ops::ControlFlow, path::PathBuf};
 
-use hinagata_secrets::FoundSecrets;
+use hinagata_secrets::{FoundSecrets, RedactedFile, Redactor, SecretAction};
 use hinagata_tokens::TokenCount;
 
 use crate::{
@@ -36,6 +36,8 @@ pub(crate) struct Work<'w> {
     rungs: &'w Rungs<'w>,
     /// Sections of the text, in their order.
     sections: Vec<Section>,
+    /// What was redacted in sections after all files were chosen.
+    redacted: Vec<RedactedFile>,
     /// Files that are done.
     done: usize,
 }
@@ -64,7 +66,7 @@ impl<'w> Work<'w> {
         rungs: &'w Rungs<'w>,
         sections: Vec<Section>,
     ) -> Self {
-        Self { job, gathered, rungs, sections, done: 0 }
+        Self { job, gathered, rungs, sections, redacted: Vec::new(), done: 0 }
     }
 
     /// Packs everything, and prints it to `sink`.
@@ -116,6 +118,7 @@ impl<'w> Work<'w> {
                 (Some(needed), Some(allowed)) if needed > allowed => (needed, allowed),
                 _ => {
                     self.print(&chosen, &ledger, sink)?;
+                    ledger.report.redacted.append(&mut self.redacted);
                     return Ok(ledger.report);
                 }
             };
@@ -316,9 +319,9 @@ impl<'w> Work<'w> {
 
     /// Redacts values in what was chosen before they were found in another file.
     fn redact_known(&mut self, chosen: &mut Chosen, report: &mut Report) {
-        let Some(redactor) = self.job.guard.active_redactor() else { return };
+        let redacts = |redactor: &&Redactor| redactor.policy().action() == SecretAction::Redact;
+        let Some(redactor) = self.job.guard.active_redactor().filter(redacts) else { return };
         let redact = |path: &str, text: &mut String| {
-            // A text that may not be redacted was left out before.
             *text = redactor.redact_text(path, std::mem::take(text)).unwrap_or_default();
             redactor.take_redacted().pop()
         };
@@ -337,7 +340,7 @@ impl<'w> Work<'w> {
         for (name, text) in templates.chain(sections) {
             let known = redactor.redact_found(name, std::mem::take(text), &FoundSecrets::default());
             *text = known.unwrap_or_default();
-            report.redacted.extend(redactor.take_redacted());
+            self.redacted.extend(redactor.take_redacted());
         }
     }
 
@@ -447,8 +450,9 @@ impl<'w> Work<'w> {
         }
         ledger.remaining.take(size, cost);
         ledger.report.total_bytes += size;
+        let mut entry = Entry::packed(&part.template.file, PackedForm::Taken);
+        redacted.iter().for_each(|file| entry.mark_redacted(file));
         ledger.report.redacted.extend(redacted);
-        let entry = Entry::packed(&part.template.file, PackedForm::Taken);
         let tokens = tokens.map(|counted| counted.tokens);
         ledger.report.entries.push(own(entry.with_size(Some(size)).with_tokens(tokens)));
         Ok(Some(text))

@@ -35,8 +35,9 @@ const NO_LIMIT: [&str; 2] = ["none", "-"];
 /// Pack files for a model
 ///
 /// The section `context` of the settings controls what is packed; see docs/reference/context.md. Every text file is
-/// packed, except secrets, lock files, generated and minified files, and files that .gitignore, .ignore,
-/// .hinagataignore, .repomixignore or the settings of git exclude. `--report` says what became of each file.
+/// packed, except lock files, generated and minified files, files such as .env, and files that .gitignore, .ignore,
+/// .hinagataignore, .repomixignore or the settings of git exclude. Secrets are redacted. `--report` says what became of
+/// each file.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -99,7 +100,7 @@ struct PackArguments {
     #[arg(long)]
     include_ignored: bool,
 
-    /// Include files that contain secrets
+    /// Include secrets, and files that are secrets by their names
     #[arg(long)]
     include_secrets: bool,
 
