@@ -19,6 +19,8 @@ pub(crate) struct RepositoryFacts {
     tracked: OnceLock<Result<Tracked, String>>,
     history: OnceLock<Result<History, String>>,
     reads_attributes: bool,
+    /// Whether the repository is not asked because it is outside of the wall.
+    is_outside: bool,
 }
 
 impl RepositoryFacts {
@@ -26,14 +28,19 @@ impl RepositoryFacts {
     /// there is one.
     pub(crate) fn find(base: &Path, wall: Option<&Path>) -> Self {
         let place = RepositoryPlace::find(base);
-        let repository = place.clone().map(|place| match wall {
-            Some(wall) if !place.is_below(wall) => {
-                Err("the repository refers to files outside of the workspace, which is not trusted"
-                    .to_owned())
-            }
-            _ => Repository::open(place),
-        });
-        Self { place, repository, reads_attributes: true, ..Self::default() }
+        let is_outside = place.as_ref().zip(wall).is_some_and(|(place, wall)| !place.is_below(wall));
+        let repository =
+            place.clone().map(|place| match is_outside {
+                true => Err("the repository refers to files outside of the workspace, which is not trusted"
+                    .to_owned()),
+                false => Repository::open(place),
+            });
+        Self { place, repository, reads_attributes: true, is_outside, ..Self::default() }
+    }
+
+    /// Whether the repository is not asked because it is outside of the wall.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.is_outside
     }
 
     /// The repository, if git can be asked about it.

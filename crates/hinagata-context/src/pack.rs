@@ -95,9 +95,10 @@ impl<'p> Packer<'p> {
         };
         let mut report = Work::new(&job, &gathered, &rungs, sections).run(report, sink)?;
         let is_reported = report.notices.iter().any(|notice| notice.about == "git");
-        // The rank of files matters where not all of them fit.
-        let is_ranked = report.entries.iter().any(|entry| entry.is_lowered(options.form));
-        report.notices.extend(facts.problem().filter(|_| is_ranked && !is_reported).map(|problem| {
+        // A repository above the workspace is usual: it matters where not all files fit.
+        let matters =
+            !facts.is_outside() || report.entries.iter().any(|entry| entry.is_lowered(options.form));
+        report.notices.extend(facts.problem().filter(|_| matters && !is_reported).map(|problem| {
             Notice::new("git", None, format!("files are ranked without their history: {problem}"))
         }));
         report.add_file_notices(&gathered.named, options.form);
