@@ -16,6 +16,7 @@ mod machine;
 mod mcp;
 mod measure;
 mod process;
+mod project;
 mod provider;
 mod proxy;
 mod results;

@@ -1,4 +1,4 @@
-//! Packing a large tree into one file.
+//! Packing a large project into one file: time, memory, and the number of tokens.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,43 +7,47 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
 use crate::install::Installer;
 use crate::measure::{Contest, Peer};
 use crate::process::{OnTheWall, ProcessSide, printed};
+use crate::project::Project;
 use crate::row::{Figure, Goal, Row};
 use crate::side::{Entrant, Side};
 
 const KIND: &str = "context";
-const REPOMIX: Goal = Goal { must: 1.0, stretch: Some(0.1) };
+const REPOMIX: Goal = Goal { must: 0.1, stretch: None };
 const CODE2PROMPT: Goal = Goal { must: 1.0, stretch: Some(0.5) };
-/// Memory on four times the tree beside that on the tree: the budget bounds it, only the list of paths grows.
+/// Memory on four times the project beside that on the project: the budget bounds it, only the list of paths grows.
 const GROWTH: Goal = Goal { must: 1.5, stretch: None };
+/// Tokens that are counted wrong.
+const EXACT: Goal = Goal { must: 0.0, stretch: None };
 
-/// Mebibytes of the tree.
+/// Mebibytes of the project.
 const SIZE: u64 = 64;
-/// Bytes that may be packed when memory is looked at.
-const BUDGET: &str = "1000000";
-/// No limit to speak of.
-const ALL: &str = "10000000000";
-/// Largest file of a tree; peers leave out larger ones.
-const LARGEST: u64 = 256 << 10;
-/// Raised when the choice of files changes.
-const VERSION: u32 = 3;
+/// Mebibytes of the project whose tokens are counted by another program.
+const SMALL: u64 = 4;
 /// What stands around the path of a file in XML.
 const IN_XML: [&str; 2] = ["<file path=\"", "\">"];
-/// Time between two looks at the memory of a process.
+/// Time between two looks at the memory of processes.
 const LOOK: Duration = Duration::from_millis(1);
+
+/// What `hina context pack` is told: everything counted, as its peers do, or its default budget.
+const ALL: &str = "--max-tokens none --top-files-len 1";
+const BUDGET: &str = "--max-tokens 100000";
+
+/// Counts the tokens of a file with the package that repomix counts with.
+const COUNT: &str = "const fs = require('fs'); const { countTokens } = require('gpt-tokenizer/cjs/encoding/o200k_base'); \
+                     console.log(countTokens(fs.readFileSync(process.argv[1], 'utf8'), { disallowedSpecial: new Set() }))";
 
 pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
     let hina = installer.hina()?;
-    let tree = Tree::make(installer, &hina, SIZE)?;
-    let sides = Sides { installer, tree: &tree };
+    let project = Project::make(&installer.cache, SIZE)?;
+    let sides = Sides { installer, project: &project };
     Ok(vec![Contest {
         kind: KIND,
-        name: format!("packing {} files", tree.files.len()),
-        expected: Some(listed(&tree.files)),
+        name: format!("packing {} files", project.files.len()),
+        expected: Some(listed(&project.files)),
         ours: Entrant::new(sides.ours(&hina)),
         peers: vec![
             Peer { name: "repomix", goal: Some(REPOMIX), entrant: Entrant::new(sides.repomix()) },
@@ -52,39 +56,80 @@ pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
     }])
 }
 
-/// Peak memory of packing: of everything, and within a small budget on trees of two sizes.
+/// Peak memory of packing, beside that of the peers and on projects of two sizes; and tokens that are counted wrong.
 pub(crate) fn amounts(installer: &Installer) -> Result<Vec<Row>> {
     let hina = installer.hina()?;
-    let (small, large) = (Tree::make(installer, &hina, SIZE)?, Tree::make(installer, &hina, 4 * SIZE)?);
+    let (small, large) = (Project::make(&installer.cache, SIZE)?, Project::make(&installer.cache, 4 * SIZE)?);
     let out = installer.cache.join("context-memory.txt");
     let all = peak(&mut packing(&hina, &small.root, ALL, &out))?;
     let within = peak(&mut packing(&hina, &small.root, BUDGET, &out))?;
     let within_large = peak(&mut packing(&hina, &large.root, BUDGET, &out))?;
-    let row = |name: String, value: f64, unit: &str, goal| Row {
-        kind: KIND.to_owned(),
-        name,
-        figure: Figure::Amount { value, unit: unit.to_owned() },
-        goal,
-    };
-    let memory = |name: String, value: f64| row(name, value, "MiB", None);
-    Ok(vec![
+    let mut rows = vec![
         memory(format!("peak memory, all of {SIZE} MiB"), all),
-        memory(format!("peak memory, 1 MB of {SIZE} MiB"), within),
-        memory(format!("peak memory, 1 MB of {} MiB", 4 * SIZE), within_large),
-        row("memory on four times the tree".to_owned(), within_large / within, "times", Some(GROWTH)),
-    ])
+        memory(format!("peak memory, 100 000 tokens of {SIZE} MiB"), within),
+        memory(format!("peak memory, 100 000 tokens of {} MiB", 4 * SIZE), within_large),
+        amount("memory on four times the project".to_owned(), within_large / within, "times", Some(GROWTH)),
+    ];
+    // A peer that cannot be had has no memory; the row of its time says why.
+    if let Ok(program) = installer.repomix() {
+        let theirs = peak(&mut repomix_command(&program, &small.root, &out))?;
+        rows.push(memory(format!("peak memory of repomix, all of {SIZE} MiB"), theirs));
+        rows.push(amount("memory beside that of repomix".to_owned(), all / theirs, "times", Some(REPOMIX)));
+        rows.push(wrong_tokens(installer, &hina, &program)?);
+    }
+    if let Ok(program) = installer.code2prompt() {
+        let theirs = peak(&mut code2prompt_command(&program, &small.root, &out))?;
+        rows.push(memory(format!("peak memory of code2prompt, all of {SIZE} MiB"), theirs));
+        rows.push(amount(
+            "memory beside that of code2prompt".to_owned(),
+            all / theirs,
+            "times",
+            Some(CODE2PROMPT),
+        ));
+    }
+    Ok(rows)
 }
 
-/// The largest size that a process has while it lives; it is looked at until it ends.
+fn amount(name: String, value: f64, unit: &str, goal: Option<Goal>) -> Row {
+    Row { kind: KIND.to_owned(), name, figure: Figure::Amount { value, unit: unit.to_owned() }, goal }
+}
+
+fn memory(name: String, value: f64) -> Row {
+    amount(name, value, "MiB", None)
+}
+
+/// How many tokens our count of a packed text is off, by the count of another program.
+fn wrong_tokens(installer: &Installer, hina: &Path, repomix: &Path) -> Result<Row> {
+    let project = Project::make(&installer.cache, SMALL)?;
+    let out = installer.cache.join("context-tokens.xml");
+    let packed = printed(
+        Command::new(hina)
+            .args(["context", "pack", ".", "--format", "xml", "--max-tokens", "none"])
+            .args(["--model", "gpt-4o", "--json"])
+            .current_dir(&project.root),
+    )?;
+    let packed: serde_json::Value = serde_json::from_slice(&packed)?;
+    fs::write(&out, packed["text"].as_str().context("hina prints the text")?)?;
+    let ours = packed["report"]["totalTokens"].as_u64().context("hina counts tokens")?;
+    // The command is a link in `node_modules/.bin`.
+    let home = repomix.ancestors().nth(3).context("repomix has a directory")?;
+    let theirs = printed(Command::new("node").args(["-e", COUNT]).arg(&out).current_dir(home))?;
+    let theirs: u64 = String::from_utf8_lossy(&theirs).trim().parse().context("node prints a number")?;
+    Ok(amount(
+        format!("tokens of {SMALL} MiB that gpt-tokenizer counts otherwise"),
+        ours.abs_diff(theirs) as f64,
+        "tokens",
+        Some(EXACT),
+    ))
+}
+
+/// The largest size that a process and those that it starts have together; they are looked at until it ends.
 fn peak(command: &mut Command) -> Result<f64> {
-    let mut child = command.stdin(Stdio::null()).spawn().context("cannot start hina")?;
-    let path = format!("/proc/{}/status", child.id());
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().context("cannot start a packer")?;
     let mut peak = 0.0_f64;
     let status = loop {
-        let status = fs::read_to_string(&path).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let size = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
-        peak = peak.max(size.unwrap_or_default() / 1024.0);
+        peak = peak.max(memory_of_tree(child.id()));
         if let Some(ended) = child.try_wait()? {
             break ended;
         }
@@ -92,158 +137,52 @@ fn peak(command: &mut Command) -> Result<f64> {
     };
     match status.success() && peak > 0.0 {
         true => Ok(peak),
-        false => bail!("hina failed, or nobody saw its memory ({status})"),
+        false => bail!("a packer failed, or nobody saw its memory ({status})"),
     }
 }
 
-/// Rust sources of crates that cargo fetched, the same for all sides.
-struct Tree {
-    root: PathBuf,
-    /// The paths of all its files, from the root.
-    files: BTreeSet<String>,
-}
-
-impl Tree {
-    /// A tree of about so many mebibytes, made unless it is there.
-    fn make(installer: &Installer, hina: &Path, mebibytes: u64) -> Result<Self> {
-        let root = installer.cache.join(format!("context-tree-{VERSION}-{mebibytes}"));
-        let complete = root.with_extension("complete");
-        if !complete.exists() {
-            if root.exists() {
-                fs::remove_dir_all(&root)?;
-            }
-            let mut room = mebibytes << 20;
-            for package in packages()? {
-                copy(&package, &root.join(package.file_name().context("has a name")?), &mut room)?;
-            }
-            if room > 0 {
-                bail!("cargo has fetched too few crates for {mebibytes} MiB of sources");
-            }
-            remove_left_out(hina, &root)?;
-            // Where it cannot be had, it is absent and leaves nothing out.
-            if let Ok(repomix) = installer.repomix() {
-                let out = installer.cache.join("context-repomix.txt");
-                remove_unpacked(repomix_command(&repomix, &root, &out), &root, &out)?;
-            }
-            fs::write(&complete, "")?;
-        }
-        let mut files = BTreeSet::new();
-        collect(&root, &root, &mut files)?;
-        Ok(Self { root, files })
-    }
-}
-
-/// The sources of crates, in a fixed order.
-fn packages() -> Result<Vec<PathBuf>> {
-    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
-    let home = home.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cargo")));
-    let sources = home.context("there is no home of cargo")?.join("registry/src");
-    let mut packages = Vec::new();
-    for registry in fs::read_dir(&sources).with_context(|| format!("cannot read {}", sources.display()))? {
-        for package in fs::read_dir(registry?.path())? {
-            packages.push(package?.path());
-        }
-    }
-    packages.sort_by_key(|path| path.file_name().map(std::ffi::OsStr::to_owned));
-    Ok(packages)
-}
-
-fn copy(from: &Path, to: &Path, room: &mut u64) -> Result<()> {
-    let mut entries: Vec<_> = fs::read_dir(from)?.collect::<std::io::Result<_>>()?;
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let (path, kind) = (entry.path(), entry.file_type()?);
-        // Names that some packers leave out by themselves are left out for all.
-        let hidden = entry.file_name().to_string_lossy().starts_with('.');
-        if *room == 0 || hidden {
-            continue;
-        }
-        if kind.is_dir() {
-            copy(&path, &to.join(entry.file_name()), room)?;
-        } else if kind.is_file() && is_wanted(&path)? {
-            fs::create_dir_all(to)?;
-            *room = room.saturating_sub(fs::copy(&path, to.join(entry.file_name()))?);
-        }
-    }
-    Ok(())
-}
-
-fn is_wanted(path: &Path) -> Result<bool> {
-    let size = fs::metadata(path)?.len();
-    let source = path.extension().is_some_and(|extension| extension == "rs");
-    Ok(source && size > 0 && size <= LARGEST && is_plain(&fs::read(path)?))
-}
-
-/// Whether nobody takes it for something else than text: some packers leave out what holds replacement or control characters.
-fn is_plain(bytes: &[u8]) -> bool {
-    let odd =
-        |found: char| found == char::REPLACEMENT_CHARACTER || found.is_control() && !"\n\r\t".contains(found);
-    str::from_utf8(bytes).is_ok_and(|text| !text.contains(odd))
-}
-
-/// Removes what our rules leave out, so that every side packs all there is.
-fn remove_left_out(hina: &Path, root: &Path) -> Result<()> {
-    let mut command = Command::new(hina);
-    command.args(["context", "pack", ".", "--json", "--max-files", ALL, "--max-bytes", ALL]);
-    let packed: Value = serde_json::from_slice(&printed(command.current_dir(root))?)?;
-    let entries = packed["report"]["entries"].as_array().context("hina tells what became of each file")?;
-    for entry in entries.iter().filter(|entry| entry.get("left_out").is_some()) {
-        let path = root.join(entry["path"].as_str().context("an entry has a path")?);
-        if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
-    }
-    Ok(())
-}
-
-/// Removes what a command does not pack into `out`: rules for secrets differ, and all sides are to pack the same.
-fn remove_unpacked(mut command: Command, root: &Path, out: &Path) -> Result<()> {
-    printed(&mut command)?;
-    let mut files = BTreeSet::new();
-    collect(root, root, &mut files)?;
-    let packed = named(&String::from_utf8_lossy(&fs::read(out)?), &files, IN_XML);
-    for path in files.difference(&packed) {
-        fs::remove_file(root.join(path))?;
-    }
-    Ok(())
-}
-
-fn collect(root: &Path, directory: &Path, files: &mut BTreeSet<String>) -> Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let path = entry.path();
-        if entry.file_type()?.is_dir() {
-            collect(root, &path, files)?;
-        } else {
-            files.insert(path.strip_prefix(root)?.to_string_lossy().into_owned());
-        }
-    }
-    Ok(())
+/// The memory of a process, at most so far, and of those that it started, now, in mebibytes.
+fn memory_of_tree(process: u32) -> f64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let own = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or_default();
+    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
+    let started = children.split_whitespace().filter_map(|child| child.parse().ok());
+    own / 1024.0 + started.map(memory_of_tree).sum::<f64>()
 }
 
 fn listed(paths: &BTreeSet<String>) -> Vec<u8> {
     paths.iter().flat_map(|path| format!("{path}\n").into_bytes()).collect()
 }
 
-/// `hina context pack` with a budget in bytes, into a file.
-fn packing(hina: &Path, tree: &Path, bytes: &str, out: &Path) -> Command {
-    const LINE: &str =
-        "exec \"$1\" context pack . --format xml --max-files 1000000 --max-bytes \"$2\" > \"$3\"";
+/// `hina context pack` into a file.
+fn packing(hina: &Path, root: &Path, options: &str, out: &Path) -> Command {
+    const LINE: &str = "exec \"$1\" context pack . --format xml --no-tree $2 > \"$3\"";
     let mut command = Command::new("sh");
-    command.args(["-c", LINE, "sh"]).arg(hina).arg(bytes).arg(out).current_dir(tree).stderr(Stdio::null());
+    command.args(["-c", LINE, "sh"]).arg(hina).arg(options).arg(out).current_dir(root).stderr(Stdio::null());
     command
 }
 
-/// repomix into a file, looking for secrets as we do.
-fn repomix_command(repomix: &Path, tree: &Path, out: &Path) -> Command {
+/// repomix into a file; it looks for secrets and counts tokens as we do.
+fn repomix_command(repomix: &Path, root: &Path, out: &Path) -> Command {
     let mut command = Command::new(repomix);
-    command.args([".", "--quiet", "--style", "xml", "--no-default-patterns", "--output"]).arg(out);
-    command.current_dir(tree).stderr(Stdio::null());
+    command.args([".", "--quiet", "--style", "xml", "--no-default-patterns", "--no-directory-structure"]);
+    command.args(["--no-file-summary", "--output"]).arg(out).current_dir(root).stderr(Stdio::null());
+    command
+}
+
+/// code2prompt into a file; it counts tokens as we do.
+fn code2prompt_command(code2prompt: &Path, root: &Path, out: &Path) -> Command {
+    let mut command = Command::new(code2prompt);
+    command.args([".", "--quiet", "--no-clipboard", "--output-file"]).arg(out);
+    command.current_dir(root).stderr(Stdio::null());
     command
 }
 
 /// What the sides are made of.
 struct Sides<'s> {
     installer: &'s Installer,
-    tree: &'s Tree,
+    project: &'s Project,
 }
 
 impl Sides<'_> {
@@ -253,56 +192,40 @@ impl Sides<'_> {
     }
 
     fn ours(&self, hina: &Path) -> Result<Box<dyn Side>> {
-        let (hina, tree, out) = (hina.to_owned(), self.tree.root.clone(), self.out("ours"));
-        let command = {
-            let out = out.clone();
-            move || packing(&hina, &tree, ALL, &out)
-        };
-        self.side(String::new(), command, out, IN_XML)
+        let hina = hina.to_owned();
+        self.side(String::new(), "ours", IN_XML, move |root, out| packing(&hina, root, ALL, out))
     }
 
     fn repomix(&self) -> Result<Box<dyn Side>> {
         let program = self.installer.repomix()?;
         let version = format!("repomix {}", version(&program)?);
-        let (tree, out) = (self.tree.root.clone(), self.out("repomix"));
-        let command = {
-            let out = out.clone();
-            move || repomix_command(&program, &tree, &out)
-        };
-        self.side(version, command, out, IN_XML)
+        self.side(version, "repomix", IN_XML, move |root, out| repomix_command(&program, root, out))
     }
 
     fn code2prompt(&self) -> Result<Box<dyn Side>> {
         let program = self.installer.code2prompt()?;
         let version = version(&program)?;
-        let (tree, out) = (self.tree.root.clone(), self.out("code2prompt"));
-        let command = {
-            let out = out.clone();
-            move || {
-                let mut command = Command::new(&program);
-                command.args([".", "--quiet", "--no-clipboard", "--output-file"]).arg(&out);
-                command.current_dir(&tree).stderr(Stdio::null());
-                command
-            }
-        };
-        self.side(version, command, out, ["`", "`:"])
+        self.side(version, "code2prompt", ["`", "`:"], move |root, out| {
+            code2prompt_command(&program, root, out)
+        })
     }
 
     /// A side whose output is the list of the files that it packed; their paths stand between the two texts of `around`.
     fn side(
         &self,
         version: String,
-        command: impl Fn() -> Command + Clone + 'static,
-        out: PathBuf,
+        name: &str,
         around: [&'static str; 2],
+        command: impl Fn(&Path, &Path) -> Command + Clone + 'static,
     ) -> Result<Box<dyn Side>> {
-        let (once, files) = (command.clone(), self.tree.files.clone());
+        let (root, out, files) = (self.project.root.clone(), self.out(name), self.project.files.clone());
+        let (once, once_root, once_out) = (command.clone(), root.clone(), out.clone());
         let output = move || {
-            printed(&mut once())?;
-            let text = fs::read(&out).with_context(|| format!("cannot read {}", out.display()))?;
+            printed(&mut once(&once_root, &once_out))?;
+            let text = fs::read(&once_out).with_context(|| format!("cannot read {}", once_out.display()))?;
             Ok(listed(&named(&String::from_utf8_lossy(&text), &files, around)))
         };
-        Ok(Box::new(OnTheWall(ProcessSide::new(version, command, output))))
+        Ok(Box::new(OnTheWall(ProcessSide::new(version, move || command(&root, &out), output))))
     }
 }
 
@@ -328,13 +251,5 @@ mod tests {
             "<file path=\"a.rs\">\n<file path=\"none.rs\">\n let x = \"<file path=\\\"b/c.rs\\\">\";\n";
         assert_eq!(named(text, &files, IN_XML).into_iter().collect::<Vec<_>>(), ["a.rs"]);
         assert_eq!(listed(&files), b"a.rs\nb/c.rs\n");
-    }
-
-    #[test]
-    fn odd_files_are_nobodys_work() {
-        assert!(is_plain("fn é() {}\r\n\t".as_bytes()));
-        for odd in [&b"\xff"[..], b"\0", b"\x1b[0m", "\u{fffd}".as_bytes()] {
-            assert!(!is_plain(odd), "{odd:?}");
-        }
     }
 }

@@ -11,10 +11,16 @@ use hinagata::{
     settings::{ConfiguredModel, read_secret_policy},
 };
 use hinagata_context::{
-    ContextOptions, Encoding, Frame, Resource, ResourceKind, Rules, SecretAction, SecretPolicy, TemplateFile,
-    TemplateOptions, Tokens, leads_out,
+    ContextOptions, Encoding, FileKind, Frame, KindRule, KindRules, Resource, ResourceKind, Rules,
+    SecretAction, SecretPolicy, Sections, TemplateFile, TemplateOptions, TextEncoding, TextForm, leads_out,
 };
 use hinagata_value::ValueType;
+
+/// The value of a limit that does not exist.
+pub(crate) const NO_LIMIT: &str = "-";
+
+/// The commits that `includeLogs = true` lists.
+const USUAL_COMMITS: usize = 50;
 
 /// Reads the options of a context.
 pub(crate) fn read_context(
@@ -25,28 +31,27 @@ pub(crate) fn read_context(
 ) -> ContextOptions {
     let base =
         section.text("baseDir", shape).map_or_else(|| directory.to_owned(), |base| directory.join(base));
-    let mut options = ContextOptions { wall: Some(directory.to_owned()), ..ContextOptions::new(base) };
+    let usual = if profile.is_compat() { ContextOptions::compat(base) } else { ContextOptions::new(base) };
+    let mut options = ContextOptions { wall: Some(directory.to_owned()), ..usual };
     options.include = section.text_list("include", shape);
     options.exclude = section.text_list("exclude", shape);
-    if let Some(most) = section.count("maxFiles", shape) {
-        options.max_files = usize::try_from(most).unwrap_or(usize::MAX);
-    }
-    if let Some(most) = section.count("maxBytes", shape) {
-        options.max_bytes = most;
-    }
-    let most = section.count("maxTokens", shape);
-    options.tokens = Tokens {
-        model: section.text("model", shape),
-        tokenizer: None,
-        max: most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
-        count: false,
+    options.max_files = read_limit(section, "maxFiles", shape).or(options.max_files);
+    options.max_bytes = section.count("maxBytes", shape).or(options.max_bytes);
+    options.tokens.model = section.text("model", shape);
+    options.tokens.max = match section.get("maxTokens") {
+        Some(none) if none == NO_LIMIT => None,
+        _ => read_limit(section, "maxTokens", shape).or(options.tokens.max),
     };
     options.focus = section.text_list("focus", shape);
     options.priorities = read_priorities(section, shape);
     options.variables = section.variables("variables", shape);
     options.resources = read_resources(section, shape);
     options.rules = read_rules(section, profile, shape);
+    options.kinds = read_kinds(section, shape);
+    options.encoding = read_text_encoding(section, shape);
     options.frame = read_frame(section, shape);
+    options.form = read_form(section, shape);
+    options.sections = read_sections(section, shape);
     options.templates =
         TemplateOptions { keep_trailing_newline: profile.is_compat(), ..TemplateOptions::default() };
     section.finish(shape);
@@ -78,6 +83,68 @@ fn read_rules(section: &Section<'_>, profile: Profile, shape: &mut Shape) -> Rul
         builtin: rule("includeGenerated", usual.builtin),
         outside: usual.outside,
         strict: usual.strict,
+    }
+}
+
+/// A limit.
+fn read_limit(section: &Section<'_>, key: &str, shape: &mut Shape) -> Option<usize> {
+    section.count(key, shape).map(|most| usize::try_from(most).unwrap_or(usize::MAX))
+}
+
+/// The rules for kinds of files.
+fn read_kinds(section: &Section<'_>, shape: &mut Shape) -> KindRules {
+    let kinds = section.section("kinds", shape);
+    let mut rules = KindRules::default();
+    for kind in FileKind::ALL {
+        let Some(name) = kinds.text(kind.as_str(), shape) else { continue };
+        match KindRule::from_name(&name) {
+            Some(rule) => rules.set_rule(kind, rule),
+            None => shape.add_problem(
+                kinds.field_path(kind.as_str()),
+                format!("must be take, last or omit, not `{name}`"),
+            ),
+        }
+    }
+    kinds.finish(shape);
+    rules
+}
+
+fn read_text_encoding(section: &Section<'_>, shape: &mut Shape) -> Option<TextEncoding> {
+    let name = section.text("encoding", shape)?;
+    let encoding = TextEncoding::from_name(&name);
+    if encoding.is_none() {
+        let message = format!("is an unknown encoding, `{name}`; use a name such as shift_jis or latin1");
+        shape.add_problem(section.field_path("encoding"), message);
+    }
+    encoding
+}
+
+fn read_form(section: &Section<'_>, shape: &mut Shape) -> TextForm {
+    let mut flag = |key: &str| section.flag(key, shape).unwrap_or_default();
+    TextForm {
+        line_numbers: flag("lineNumbers"),
+        remove_empty_lines: flag("removeEmptyLines"),
+        truncate_base64: flag("truncateBase64"),
+        compress: flag("compress"),
+    }
+}
+
+fn read_sections(section: &Section<'_>, shape: &mut Shape) -> Sections {
+    Sections {
+        tree: section.flag("tree", shape),
+        header: section.text("headerText", shape),
+        instruction: section.text("instructionFile", shape),
+        diffs: section.flag("includeDiffs", shape).unwrap_or_default(),
+        logs: read_logs(section, shape),
+        diff: section.text("diff", shape),
+    }
+}
+
+/// The number of commits: a count, or `true` for the usual one.
+fn read_logs(section: &Section<'_>, shape: &mut Shape) -> Option<usize> {
+    match section.get("includeLogs")?.as_bool() {
+        Some(is_on) => is_on.then_some(USUAL_COMMITS),
+        None => read_limit(section, "includeLogs", shape),
     }
 }
 
@@ -121,7 +188,7 @@ fn read_frame(section: &Section<'_>, shape: &mut Shape) -> Frame {
     Frame::from_name(&name).unwrap_or_else(|| {
         shape.add_problem(
             section.field_path("format"),
-            format!("must be plain, markdown or xml, not `{name}`"),
+            format!("must be plain, markdown, xml or json, not `{name}`"),
         );
         Frame::default()
     })
@@ -219,6 +286,7 @@ pub(crate) fn first_path_outside(options: &ContextOptions, directory: &Path) -> 
     if climbs || !options.base.starts_with(directory) {
         return Some(of_path(&options.base));
     }
+    paths.extend(options.sections.instruction.clone());
     for resource in &options.resources {
         match &resource.kind {
             ResourceKind::Bundle { include, base, .. } => {

@@ -15,6 +15,19 @@ pub fn context_error(error: ContextError) -> Error {
             .with_reason(Reason::TemplateFileMissing)
             .with("template", file)
             .with_hint("`file` is looked up in `baseDir`, which starts at the directory of the project"),
+        ContextError::InstructionFile { file, .. } => Error::new(Code::NotFound, message)
+            .with_reason(Reason::Missing)
+            .with("file", file)
+            .with_hint("the file is looked up in the directory of the context"),
+        ContextError::Revisions { text, .. } => Error::new(Code::Validation, message)
+            .with_reason(Reason::Arguments)
+            .with("revisions", text)
+            .with_hint("name two commits, branches or tags of this repository, such as main..HEAD"),
+        ContextError::Budget { needed, allowed } => Error::new(Code::OutputLimit, message)
+            .with_reason(Reason::Budget)
+            .with("needed", needed)
+            .with("allowed", allowed)
+            .with_hint("allow more tokens, or pack fewer files"),
         ContextError::Withheld { path, reason, template, .. } => {
             let error = Error::new(Code::Approval, message)
                 .with_reason(left_out_reason(reason))
@@ -40,6 +53,13 @@ pub fn left_out_reason(reason: LeftOutReason) -> Reason {
         LeftOutReason::Binary => Reason::Binary,
         LeftOutReason::Unreadable => Reason::Unreadable,
         LeftOutReason::Outside => Reason::Outside,
+        LeftOutReason::Special => Reason::Special,
+        LeftOutReason::Duplicate => Reason::Duplicate,
+        LeftOutReason::Lock
+        | LeftOutReason::Generated
+        | LeftOutReason::Vendored
+        | LeftOutReason::Minified
+        | LeftOutReason::Data => Reason::Kind,
     }
 }
 

@@ -111,7 +111,7 @@ impl GivenContext {
     fn into_packed(self, options: &ContextOptions) -> (PackedContext, Vec<Message>) {
         let Self { text, mut files, resources, messages, total_bytes, .. } = self;
         files.iter_mut().for_each(|file| file.bytes = file.content.len() as u64);
-        let text = text.unwrap_or_else(|| options.frame.frame_files(&files));
+        let text = text.unwrap_or_else(|| frame_files(options.frame, &files));
         let total_bytes = total_bytes.unwrap_or(text.len() as u64);
         let report = Report { total_bytes, ..Report::default() };
         (PackedContext { files, total_bytes, text, resources, report }, messages)

@@ -7,6 +7,7 @@
 //! | [`Profile`] | the compatibility mode and the rules of a project |
 //! | [`Invocation`], [`InvocationOutput`] | a call, and its messages |
 //! | `AgentChat`, with the feature `llm` | sends the messages to a model, and runs the tools that it calls |
+//! | [`PackRequest`] | what a caller of a daemon asks to pack |
 //!
 //! The text of a user is a value and never a template, unless the configuration requests compatibility with the program
 //! that defined its format.
@@ -38,6 +39,7 @@ mod error;
 mod invoke;
 mod profile;
 mod project;
+mod request;
 mod shape;
 mod warnings;
 
@@ -49,4 +51,5 @@ pub use error::{context_error, left_out_reason};
 pub use invoke::{GivenContext, Invocation, InvocationOutput};
 pub use profile::Profile;
 pub use project::{Agents, Project, VERSION};
+pub use request::PackRequest;
 pub use warnings::redaction_warnings;

@@ -12,7 +12,9 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     agent::{Agent, PromptSource},
-    context::{choose_model, first_path_outside, read_context, read_secrets, skip_secrets, template_paths},
+    context::{
+        NO_LIMIT, choose_model, first_path_outside, read_context, read_secrets, skip_secrets, template_paths,
+    },
     profile::{COMPAT, Profile},
     shape::{Locate, Section, Shape, camel_case},
 };
@@ -40,8 +42,6 @@ pub struct Project {
     pub system_prompt: String,
     /// The options of the context.
     pub context: ContextOptions,
-    /// The rules for secrets, and what is done with those that they find.
-    pub secrets: SecretPolicy,
     /// The agents.
     pub agents: Agents,
     /// Warnings about unknown keys in `context` and `agents`.
@@ -101,7 +101,8 @@ impl Project {
             }
             None => read_secrets(&section, profile, &mut shape),
         };
-        let context = read_context(&section, &directory, profile, &mut shape);
+        let mut context = read_context(&section, &directory, profile, &mut shape);
+        context.secrets = secrets;
         let agents = Agents::from_section(&root.section("agents", &mut shape), &system_prompt, &mut shape);
         let written = root.get("context").and_then(Value::as_object).cloned().unwrap_or_default();
         let diagnostics = shape.finish(locate)?;
@@ -110,7 +111,6 @@ impl Project {
             profile,
             system_prompt,
             context,
-            secrets,
             agents,
             diagnostics,
             settings_diagnostics: Vec::new(),
@@ -139,7 +139,8 @@ impl Project {
         let mut project =
             Self::read_located(&config_from_settings(settings), root, profile, secrets, &locate)?;
         project.context.templates.limits = settings.limits();
-        if let Some(name) = project.context.tokens.model.clone() {
+        let usual = settings.get("llm.model").and_then(|found| found.value.as_str()).map(str::to_owned);
+        if let Some(name) = project.context.tokens.model.clone().or(usual) {
             choose_model(&mut project.context, settings, root, &name)?;
         }
         project.settings_diagnostics =
@@ -157,7 +158,7 @@ impl Project {
     /// The guard for the files of one output.
     #[must_use]
     pub fn guard(&self) -> Guard {
-        self.context.guard().with_secrets(self.secrets.clone())
+        self.context.guard()
     }
 
     /// The agent with this id, or the manager; `catalog` has the agents with an `agent.json`.
@@ -279,7 +280,9 @@ fn check_version(root: &Section<'_>) -> Result<()> {
 fn config_from_settings(settings: &Settings) -> Value {
     let mut config = Map::new();
     for (name, resolved) in settings.iter().filter(|(_, resolved)| resolved.origin != Origin::Default) {
-        let value = resolved.value.clone();
+        // A limit that is unset differs from one that is not set.
+        let unset = name == "context.max_tokens" && resolved.value.is_null();
+        let value = if unset { NO_LIMIT.into() } else { resolved.value.clone() };
         match name.split_once('.') {
             Some((section, key)) if SECTIONS.contains(&section) => {
                 let entries = config.entry(section).or_insert_with(|| Value::Object(Map::new()));

@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata_context::{ContextOptions, Packer, outline::outline_text, pack};
+use hinagata_context::{ContextOptions, Packer, Tokens, outline::outline_text, pack};
 
 /// How long each of both is repeated.
 const ENOUGH: Duration = Duration::from_secs(2);
@@ -33,8 +33,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[expect(clippy::print_stdout, reason = "the figures are what the program is for")]
 fn compare_times(directory: &Path) -> Result<(), Box<dyn std::error::Error>> {
-    let options =
-        ContextOptions { max_files: usize::MAX, max_bytes: u64::MAX, ..ContextOptions::new(directory) };
+    let options = ContextOptions {
+        tokens: Tokens { max: None, ..Tokens::default() },
+        ..ContextOptions::new(directory)
+    };
     let read_file = |path: String| Some((fs::read_to_string(directory.join(&path)).ok()?, path));
     let texts: Vec<_> = pack(&options)?.files.into_iter().filter_map(|file| read_file(file.path)).collect();
     let packing = measure_time(|| {

@@ -1,4 +1,8 @@
-//! The files that are packed without patterns, and the directories that are never packed.
+//! Names that are known without looking: directories of tools and repositories, and the files that the profile of the
+//! program that defined the plain format packs without patterns.
+
+/// Directories of version control systems.
+const REPOSITORY_DIRECTORIES: [&str; 3] = [".git", ".hg", ".svn"];
 
 /// Directories of generated or downloaded files, which are not packed.
 pub(crate) const EXCLUDED_DIRECTORIES: &[&str] = &[
@@ -227,8 +231,8 @@ const NAMES: &[&str] = &[
 /// Prefixes of the names of text files, such as `.env.local` and `Dockerfile.dev`.
 const STARTS: &[&str] = &[".env", "Dockerfile.", "LICENSE-", "README."];
 
-/// Whether a file with this name is packed without patterns.
-pub(crate) fn is_text_file(name: &str) -> bool {
+/// Whether the profile packs a file with this name without patterns.
+pub(crate) fn has_known_name(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     extension.is_some_and(is_extension)
         || NAMES.contains(&name)
@@ -240,6 +244,11 @@ fn is_extension(extension: &str) -> bool {
     static KNOWN: std::sync::LazyLock<std::collections::HashSet<&'static str>> =
         std::sync::LazyLock::new(|| EXTENSIONS.iter().copied().collect());
     KNOWN.contains(extension)
+}
+
+/// Whether this is the name of the directory of a version control system, or of the file that refers to one.
+pub(crate) fn is_repository_directory(name: &str) -> bool {
+    REPOSITORY_DIRECTORIES.contains(&name)
 }
 
 /// Whether a directory with this name is not packed.
@@ -262,10 +271,10 @@ mod tests {
         for name in
             ["a.rs", ".env", ".env.local", ".gitignore", "Makefile", "bun.lockb", "Dockerfile.dev", "a.d.ts"]
         {
-            assert!(is_text_file(name), "{name}");
+            assert!(has_known_name(name), "{name}");
         }
         for name in ["logo.png", "notes.adoc", "a", "a.exe", ".DS_Store"] {
-            assert!(!is_text_file(name), "{name}");
+            assert!(!has_known_name(name), "{name}");
         }
     }
 }

@@ -27,6 +27,27 @@ pub enum Error {
         /// Why it cannot be read.
         message: String,
     },
+    /// A file with instructions that is missing or unreadable.
+    InstructionFile {
+        /// The name of the file.
+        file: String,
+        /// Why it cannot be read.
+        message: String,
+    },
+    /// Revisions to compare that are invalid or unknown.
+    Revisions {
+        /// The revisions, as written.
+        text: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The text has more tokens than allowed, and nothing may be left out.
+    Budget {
+        /// The tokens of the whole text.
+        needed: usize,
+        /// The allowed tokens.
+        allowed: usize,
+    },
     /// A file that the rules withhold from the template that names it.
     Withheld {
         /// The path of the file.
@@ -54,6 +75,13 @@ impl fmt::Display for Error {
             }
             Self::TemplateFile { file, message } => {
                 write!(f, "cannot read the template `{file}`: {message}")
+            }
+            Self::InstructionFile { file, message } => {
+                write!(f, "cannot read the instructions in `{file}`: {message}")
+            }
+            Self::Revisions { text, message } => write!(f, "cannot compare `{text}`: {message}"),
+            Self::Budget { needed, allowed } => {
+                write!(f, "the text has {needed} tokens, but only {allowed} are allowed")
             }
             Self::Withheld { path, detail, .. } => write!(f, "`{path}` is withheld: {detail}"),
             Self::Template(error) => error.fmt(f),

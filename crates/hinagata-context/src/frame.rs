@@ -1,13 +1,13 @@
-//! Delimits files and resources in the text.
+//! Delimits files, resources and sections in the text.
 //!
-//! The lines of the plain frame can occur in content, too. In Markdown and XML, no content can end its frame: fences
-//! are longer than every run of backticks in the content, and XML has content in CDATA sections.
+//! The lines of the plain frame can occur in content, too. In Markdown, XML and JSON, no content can end its frame: fences
+//! are longer than every run of backticks in the content, XML has content in CDATA sections, JSON has it in strings.
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{PackedFile, text::trim_end_of_text};
+use crate::{section::SectionKind, text::trim_end_of_text};
 
 /// How files are delimited in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,11 +20,28 @@ pub enum Frame {
     Markdown,
     /// An element with the content in CDATA sections.
     Xml,
+    /// An object with the contents as strings.
+    Json,
+}
+
+/// Neighbours that belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    Files,
+    Resources,
+}
+
+/// The content of the section of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResourceBody {
+    Files,
+    Text,
+    Nothing,
 }
 
 impl Frame {
     /// All frames.
-    pub const ALL: [Self; 3] = [Self::Plain, Self::Markdown, Self::Xml];
+    pub const ALL: [Self; 4] = [Self::Plain, Self::Markdown, Self::Xml, Self::Json];
 
     /// The name.
     #[must_use]
@@ -33,6 +50,7 @@ impl Frame {
             Self::Plain => "plain",
             Self::Markdown => "markdown",
             Self::Xml => "xml",
+            Self::Json => "json",
         }
     }
 
@@ -47,6 +65,7 @@ impl Frame {
         match self {
             Self::Plain | Self::Markdown => "\n\n",
             Self::Xml => "\n",
+            Self::Json => ",\n",
         }
     }
 
@@ -55,37 +74,45 @@ impl Frame {
         match self {
             Self::Plain | Self::Markdown => ("", ""),
             Self::Xml => ("<context>\n", "\n</context>"),
+            Self::Json => ("{\n", "\n}"),
         }
     }
 
-    /// The lines before and after a file.
-    pub(crate) fn enclose_file(self, path: &str, content: &str) -> Enclosure<'static> {
+    /// The lines before and after a group.
+    pub(crate) const fn enclose_group(self, group: Group) -> (&'static str, &'static str) {
+        match (self, group) {
+            (Self::Json, Group::Files) => ("\"files\": [\n", "\n]"),
+            (Self::Json, Group::Resources) => ("\"resources\": [\n", "\n]"),
+            _ => ("", ""),
+        }
+    }
+
+    /// The lines before and after a file; `state` says how it is in the text, unless that is the whole file.
+    pub(crate) fn enclose_file(self, path: &str, state: Option<&str>, content: &str) -> Enclosure<'static> {
         let content = trim_end_of_text(content);
+        let more = |before: &str, after: &str| {
+            state.map_or_else(String::new, |state| format!("{before}{state}{after}"))
+        };
         match self {
-            Self::Plain => Enclosure::new(format!("// File: {path}\n"), format!("\n// End of {path}")),
+            Self::Plain => {
+                let path = one_line(path);
+                Enclosure::new(format!("// File: {path}{}\n", more(" (", ")")), format!("\n// End of {path}"))
+            }
             Self::Markdown => {
                 let fence = fence(content);
-                let open = format!("## {}\n\n{fence}{}\n", code(path), language(path));
+                let open = format!("## {}{}\n\n{fence}{}\n", code(path), more(" (", ")"), language(path));
                 Enclosure::new(open, format!("\n{fence}"))
             }
-            Self::Xml => Enclosure::new(
-                format!("<file path=\"{}\"><![CDATA[\n", attribute(path)),
-                "\n]]></file>".to_owned(),
-            ),
-        }
-    }
-
-    /// The text of these files.
-    #[must_use]
-    pub fn frame_files(self, files: &[PackedFile]) -> String {
-        let framed = files.iter().map(|file| {
-            let lines = self.enclose_file(&file.path, &file.content);
-            format!("{}{}{}", lines.open, self.escape_content(&file.content), lines.close)
-        });
-        let (open, close) = self.enclosing_lines();
-        match files.is_empty() {
-            true => String::new(),
-            false => format!("{open}{}{close}", framed.collect::<Vec<_>>().join(self.separator())),
+            Self::Xml => {
+                let state = more(" state=\"", "\"");
+                let open = format!("<file path=\"{}\"{state}><![CDATA[\n", attribute(path));
+                Enclosure::new(open, "\n]]></file>".to_owned())
+            }
+            Self::Json => {
+                let state = more(" \"state\": \"", "\",");
+                let open = format!("{{\"path\": {},{state} \"content\": \"", json_string(path));
+                Enclosure::new(open, "\"}".to_owned())
+            }
         }
     }
 
@@ -95,17 +122,19 @@ impl Frame {
         match self {
             Self::Plain | Self::Markdown => Cow::Borrowed(content),
             Self::Xml => character_data(content),
+            Self::Json => Cow::Owned(json_content(content)),
         }
     }
 
-    /// The lines before and after the section of a resource; `empty` if the section has no content.
+    /// The lines before and after the section of a resource.
     pub(crate) fn enclose_resource(
         self,
         label: &str,
         description: Option<&str>,
-        empty: bool,
+        body: ResourceBody,
     ) -> Enclosure<'static> {
         let described = description.filter(|text| !text.is_empty());
+        let empty = body == ResourceBody::Nothing;
         let newline = if empty { "" } else { "\n" };
         match self {
             Self::Plain => {
@@ -126,6 +155,14 @@ impl Frame {
                 let open = format!("<resource name=\"{}\"{more}>\n", attribute(label));
                 Enclosure::new(open, format!("{newline}</resource>"))
             }
+            Self::Json => {
+                let more = described.map(|text| format!(", \"description\": {}", json_string(text)));
+                let start = format!("{{\"name\": {}{}, ", json_string(label), more.unwrap_or_default());
+                match body {
+                    ResourceBody::Files => Enclosure::new(start + "\"files\": [\n", "\n]}".to_owned()),
+                    _ => Enclosure::new(start + "\"text\": \"", "\"}".to_owned()),
+                }
+            }
         }
     }
 
@@ -141,6 +178,58 @@ impl Frame {
                 format!("{fence}\n{text}\n{fence}")
             }
             Self::Xml => format!("<text><![CDATA[\n{}\n]]></text>", character_data(text)),
+            Self::Json => json_content(text),
+        }
+    }
+
+    /// A section with its frame. Texts of the caller are not fenced: they speak to the model.
+    pub(crate) fn frame_section(self, kind: SectionKind, text: &str) -> String {
+        let text = trim_end_of_text(text);
+        let title = kind.title();
+        match self {
+            Self::Plain | Self::Markdown if kind == SectionKind::Header => text.to_owned(),
+            Self::Plain => format!("// {title}\n{text}\n// End of {}", title.to_lowercase()),
+            Self::Markdown if kind == SectionKind::Instruction => format!("# {title}\n\n{text}"),
+            Self::Markdown => {
+                let (fence, language) = (fence(text), if kind.is_changes() { "diff" } else { "" });
+                format!("# {title}\n\n{fence}{language}\n{text}\n{fence}")
+            }
+            Self::Xml => {
+                let name = kind.as_str();
+                format!("<{name}><![CDATA[\n{}\n]]></{name}>", character_data(text))
+            }
+            Self::Json => format!("\"{}\": {}", kind.as_str(), json_string(text)),
+        }
+    }
+
+    /// The names of files that are not shown, as a section.
+    pub(crate) fn frame_names<'p>(self, paths: impl IntoIterator<Item = &'p str>) -> String {
+        let lines: Vec<String> = paths.into_iter().map(|path| self.frame_name(path)).collect();
+        match self {
+            Self::Plain => format!("// Not shown:\n{}", lines.join("\n")),
+            Self::Markdown => format!("# Not shown\n\n{}", lines.join("\n")),
+            Self::Xml => format!("<not_shown>\n{}\n</not_shown>", lines.join("\n")),
+            Self::Json => format!("\"not_shown\": [\n{}\n]", lines.join(",\n")),
+        }
+    }
+
+    /// The line of a file that is not shown.
+    pub(crate) fn frame_name(self, path: &str) -> String {
+        match self {
+            Self::Plain => format!("// {}", one_line(path)),
+            Self::Markdown => format!("- {}", code(path)),
+            Self::Xml => format!("<file path=\"{}\"/>", attribute(path)),
+            Self::Json => json_string(path),
+        }
+    }
+
+    /// The last line, which says how many files are missing.
+    pub(crate) fn frame_missing(self, words: &str) -> String {
+        match self {
+            Self::Plain => format!("// Missing: {words}"),
+            Self::Markdown => format!("Missing: {words}"),
+            Self::Xml => format!("<missing>{words}</missing>"),
+            Self::Json => format!("\"missing\": {}", json_string(words)),
         }
     }
 }
@@ -177,9 +266,28 @@ fn longest_run(content: &str) -> usize {
     longest
 }
 
+/// A name on one line.
+pub(crate) fn one_line(name: &str) -> Cow<'_, str> {
+    match name.contains(char::is_control) {
+        true => Cow::Owned(name.chars().map(|found| if found.is_control() { ' ' } else { found }).collect()),
+        false => Cow::Borrowed(name),
+    }
+}
+
+/// A string of JSON, with its quotes.
+fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// The content of a string of JSON.
+fn json_content(text: &str) -> String {
+    let quoted = json_string(text);
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
 /// A name as inline code, on one line.
 fn code(name: &str) -> String {
-    let name: String = name.chars().map(|found| if found.is_control() { ' ' } else { found }).collect();
+    let name = one_line(name);
     let fence = "`".repeat(longest_run(&name) + 1);
     let space = if name.starts_with('`') || name.ends_with('`') { " " } else { "" };
     format!("{fence}{space}{name}{space}{fence}")
@@ -238,7 +346,7 @@ mod tests {
     use super::*;
 
     fn framed(frame: Frame, path: &str, content: &str) -> String {
-        let around = frame.enclose_file(path, content);
+        let around = frame.enclose_file(path, None, content);
         format!("{}{}{}", around.open, frame.escape_content(content), around.close)
     }
 

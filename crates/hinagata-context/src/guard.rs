@@ -63,6 +63,16 @@ impl Guard {
         &self.redactor
     }
 
+    /// Redacts the secrets of one output, if the rules say so.
+    pub(crate) fn active_redactor(&self) -> Option<&Redactor> {
+        self.rules.secrets.then_some(&self.redactor)
+    }
+
+    /// The rule by which the file at `path`, from the packed directory, must not be read.
+    pub(crate) fn refuses_name(&self, path: &str) -> Option<&str> {
+        self.active_redactor().and_then(|redactor| redactor.refuses_name(path))
+    }
+
     /// The content of the file at `path` without its secrets.
     ///
     /// # Errors
@@ -80,12 +90,14 @@ impl Guard {
 
     /// The text of the file at `path`, which may be read, without its secrets.
     pub(crate) fn redact_text(&self, path: &Path, text: String) -> Result<String, Refusal> {
-        match self.rules.secrets {
-            true => self
-                .redactor
-                .redact_text(&self.display_path(path), text)
-                .map_err(|omitted| secret_refusal(&omitted)),
-            false => Ok(text),
+        self.redact_named(&self.display_path(path), text)
+    }
+
+    /// A text without its secrets; `name` says what it is.
+    pub(crate) fn redact_named(&self, name: &str, text: String) -> Result<String, Refusal> {
+        match self.active_redactor() {
+            Some(redactor) => redactor.redact_text(name, text).map_err(|omitted| secret_refusal(&omitted)),
+            None => Ok(text),
         }
     }
 
@@ -133,7 +145,8 @@ impl ContextOptions {
     /// The guard for files that templates and authors name.
     #[must_use]
     pub fn guard(&self) -> Guard {
-        Guard::new(self.rules, self.wall.as_deref().unwrap_or(&self.base))
+        let wall = self.wall.as_deref().unwrap_or(&self.base);
+        Guard::new(self.rules, wall).with_secrets(self.secrets.clone())
     }
 }
 

@@ -9,8 +9,8 @@
 //! | [`Guard`] | decides whether a file that a template or an author names may be read, and redacts its secrets |
 //!
 //! The order of files is the same on every machine. Directories are walked and files read by several threads; memory is
-//! bounded by the budget, not by the size of the tree. Files with secrets, binary files and ignored files are left out.
-//! An unreadable file does not make packing fail: the report lists it.
+//! bounded by the budget, not by the size of the tree. Secrets are redacted; files with the names of secrets, binary files and
+//! ignored files are left out. An unreadable file does not make packing fail: the report lists it.
 //!
 //! ```
 //! use hinagata_context::{ContextOptions, Frame, LeftOutReason, pack};
@@ -24,39 +24,61 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod attributes;
 mod builtin;
+mod count;
+mod decode;
 mod error;
+mod extras;
+mod facts;
+mod form;
 mod frame;
+mod git;
 mod glob;
 mod guard;
 mod ignored;
+mod job;
+mod kinds;
+mod ledger;
 mod notice;
 mod options;
 mod order;
 pub mod outline;
 mod pack;
 mod packed;
+mod part;
 mod read;
+mod remaining;
 mod report;
+mod rungs;
+mod section;
 mod select;
 mod selection;
+mod sink;
+mod state;
 mod templates;
 mod text;
+mod tree;
 mod variables;
 mod walk;
+mod work;
 mod writer;
 
+pub use decode::TextEncoding;
 pub use error::{Error, Result};
 pub use frame::Frame;
 pub use guard::{Guard, leads_out};
 pub use hinagata_secrets::{RedactedFile, Redactor, SecretAction, SecretPolicy};
+pub use job::Progress;
+pub use kinds::{FileKind, KindRule, KindRules};
 pub use options::{
-    ContextOptions, Encoding, MAX_BYTES, MAX_FILES, Resource, ResourceKind, Rules, TemplateFile,
-    TemplateOptions, Tokens,
+    COMPAT_MAX_BYTES, COMPAT_MAX_FILES, ContextOptions, Encoding, MAX_TOKENS, Resource, ResourceKind, Rules,
+    Sections, TemplateFile, TemplateOptions, TextForm, Tokens,
 };
-pub use pack::{Packer, Progress, pack};
-pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats};
-pub use report::{Entry, LeftOutReason, Notice, Report};
+pub use pack::{Packer, pack};
+pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats, frame_files};
+pub use report::{Entry, Notice, Report, SectionEntry};
+pub use state::{FileState, LeftOutReason, PackedForm};
 pub use templates::{render_file, render_text};
 pub use text::trim_both_ends;
 pub use variables::{apply_defaults, merge_variables};

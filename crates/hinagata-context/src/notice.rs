@@ -5,6 +5,7 @@ use std::{collections::HashSet, path::Path};
 use crate::{
     error::system_cause,
     guard::Guard,
+    options::TextForm,
     order::Order,
     report::{Entry, LeftOutReason, Notice, Report, summarize_paths},
     walk::outside_entry,
@@ -13,7 +14,7 @@ use crate::{
 impl Report {
     /// Adds an entry that is left out although it was named, with a notice.
     pub(crate) fn leave_out(&mut self, entry: Entry) {
-        self.notices.extend(entry.reason.map(|reason| Notice::for_entry(&entry, reason)));
+        self.notices.extend(entry.reason().map(|reason| Notice::for_entry(&entry, reason)));
         self.entries.push(entry);
     }
 
@@ -37,12 +38,11 @@ impl Report {
         false
     }
 
-    /// Adds notices about the entries from `first` on: `named` files that are left out, unreadable files, and files
-    /// with invalid UTF-8.
-    pub(crate) fn add_file_notices(&mut self, first: usize, named: &HashSet<String>) {
+    /// Adds notices about `named` files that are left out, unreadable files, and files with invalid bytes.
+    pub(crate) fn add_file_notices(&mut self, named: &HashSet<String>, form: TextForm) {
         let (mut unreadable, mut replaced) = (Vec::new(), Vec::new());
-        for entry in &self.entries[first..] {
-            match entry.reason {
+        for entry in &self.entries {
+            match entry.reason() {
                 Some(reason) if named.contains(&entry.path) => {
                     self.notices.push(Notice::for_entry(entry, reason));
                 }
@@ -50,7 +50,12 @@ impl Report {
                     Some(detail) => format!("{} ({detail})", entry.path),
                     None => entry.path.clone(),
                 }),
-                None if entry.detail.is_some() => replaced.push(entry.path.clone()),
+                None if named.contains(&entry.path) && !entry.is_in_form(form) => {
+                    let (path, state) = (&entry.path, entry.state.as_str());
+                    let message = format!("`{path}` is {state}: it does not fit");
+                    self.notices.push(Notice::new(path, None, message));
+                }
+                None if entry.has_replaced_bytes() => replaced.push(entry.path.clone()),
                 _ => {}
             }
         }
@@ -60,12 +65,12 @@ impl Report {
             }
         };
         add_notice(unreadable, Some(LeftOutReason::Unreadable), "files left out because they cannot be read");
-        add_notice(replaced, None, "invalid UTF-8 was replaced by U+FFFD");
+        add_notice(replaced, None, "invalid bytes were replaced by U+FFFD");
     }
 
     /// Adds notices about files in focus that are not packed.
-    pub(crate) fn add_focus_notices(&mut self, order: &Order) {
-        let missed = order.focus_notices(&self.entries);
+    pub(crate) fn add_focus_notices(&mut self, order: &Order<'_>, form: TextForm) {
+        let missed = order.focus_notices(&self.entries, form);
         // A file that was named has its notice already.
         let is_reported = |notice: &Notice| self.notices.iter().any(|known| known.about == notice.about);
         let missed: Vec<Notice> = missed.into_iter().filter(|notice| !is_reported(notice)).collect();

@@ -2,20 +2,29 @@
 
 use std::path::PathBuf;
 
+use hinagata_secrets::SecretPolicy;
 use hinagata_tokens::TokenCounter;
 use hinagata_value::Limits;
 use serde_json::{Map, Value};
 
 use crate::{
+    decode::TextEncoding,
     error::{Error, Result},
     frame::Frame,
+    kinds::KindRules,
 };
 
-/// The default limit of files.
-pub const MAX_FILES: usize = 64;
+/// The default limit of tokens.
+pub const MAX_TOKENS: usize = 100_000;
 
-/// The default limit of bytes.
-pub const MAX_BYTES: u64 = 250_000;
+/// A model whose tokens are those of o200k, which are counted without a model.
+const USUAL_MODEL: &str = "gpt-5";
+
+/// The default limit of files in the profile of the program that defined the plain format.
+pub const COMPAT_MAX_FILES: usize = 64;
+
+/// The default limit of bytes in the profile of the program that defined the plain format.
+pub const COMPAT_MAX_BYTES: u64 = 250_000;
 
 /// The options of packing.
 ///
@@ -34,19 +43,22 @@ pub struct ContextOptions {
     pub base: PathBuf,
     /// The directory that no link may leave, including a link to the base directory; the base directory by default.
     pub wall: Option<PathBuf>,
-    /// Patterns of files to pack; an empty list means the usual text files. `!pattern` excludes files.
+    /// Files and directories to pack, as they are called: no character is a wildcard.
+    pub paths: Vec<String>,
+    /// Patterns of files to pack. A pattern that is the path of a directory packs all of its files. `!pattern` excludes
+    /// files. Without a path and a pattern, all files of the base directory are packed.
     pub include: Vec<String>,
     /// Patterns of files to exclude; a pattern without a slash is matched against the file name.
     pub exclude: Vec<String>,
     /// The limit of files, without those of resources.
-    pub max_files: usize,
+    pub max_files: Option<usize>,
     /// The limit of bytes of all file contents.
-    pub max_bytes: u64,
+    pub max_bytes: Option<u64>,
     /// The limit of tokens, and the model that counts them.
     pub tokens: Tokens,
-    /// Patterns of files that come first.
+    /// Patterns of files that are chosen first.
     pub focus: Vec<String>,
-    /// Patterns with priorities; files with a higher priority come first. The first matching pattern counts.
+    /// Patterns with priorities; files with a higher priority are chosen first. The first matching pattern counts.
     pub priorities: Vec<(String, f64)>,
     /// Variables of template resources.
     pub variables: Map<String, Value>,
@@ -54,45 +66,89 @@ pub struct ContextOptions {
     pub resources: Vec<Resource>,
     /// The rules for files that are left out.
     pub rules: Rules,
+    /// The rules for secrets, and what is done with those that they find.
+    pub secrets: SecretPolicy,
+    /// What happens to lock files, generated files and other kinds.
+    pub kinds: KindRules,
+    /// The encoding of files that are not UTF-8 and have no mark; by default, their bytes decide.
+    pub encoding: Option<TextEncoding>,
     /// How files are delimited in the text.
     pub frame: Frame,
+    /// How the texts of files are changed.
+    pub form: TextForm,
+    /// Sections of the text that are not files.
+    pub sections: Sections,
     /// How template resources are rendered.
     pub templates: TemplateOptions,
+    /// Packs as the program that defined the plain format: files with known names in the order of the walk, without
+    /// kinds, outlines, sections and other encodings than UTF-8.
+    pub compat: bool,
 }
 
 impl ContextOptions {
-    /// Options that pack the usual text files of `base` within the default budget.
+    /// Options that pack the text files of `base` within the default budget.
     pub fn new(base: impl Into<PathBuf>) -> Self {
         Self {
             base: base.into(),
             wall: None,
+            paths: Vec::new(),
             include: Vec::new(),
             exclude: Vec::new(),
-            max_files: MAX_FILES,
-            max_bytes: MAX_BYTES,
+            max_files: None,
+            max_bytes: None,
             tokens: Tokens::default(),
             focus: Vec::new(),
             priorities: Vec::new(),
             variables: Map::new(),
             resources: Vec::new(),
             rules: Rules::default(),
+            secrets: SecretPolicy::default(),
+            kinds: KindRules::default(),
+            encoding: None,
             frame: Frame::default(),
+            form: TextForm::default(),
+            sections: Sections::default(),
             templates: TemplateOptions::default(),
+            compat: false,
         }
+    }
+
+    /// Options that pack as the program that defined the plain format, within its limits.
+    pub fn compat(base: impl Into<PathBuf>) -> Self {
+        Self {
+            max_files: Some(COMPAT_MAX_FILES),
+            max_bytes: Some(COMPAT_MAX_BYTES),
+            tokens: Tokens { max: None, ..Tokens::default() },
+            compat: true,
+            ..Self::new(base)
+        }
+    }
+
+    /// Whether the text has the tree of files.
+    pub(crate) fn has_tree(&self) -> bool {
+        !self.compat && self.sections.tree.unwrap_or(matches!(self.frame, Frame::Markdown | Frame::Xml))
     }
 }
 
 /// How tokens are counted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tokens {
-    /// The model whose tokens are counted, as its provider names it; without a model, they are estimated.
+    /// The model whose tokens are counted, as its provider names it; without a model, those of o200k are.
     pub model: Option<String>,
     /// The file with the tokenizer of the model; it is read when tokens are counted.
     pub tokenizer: Option<PathBuf>,
-    /// The limit of tokens, if any.
+    /// The limit of tokens of the whole text, if any.
     pub max: Option<usize>,
+    /// Whether packing fails if not everything fits, instead of leaving out files.
+    pub all_or_nothing: bool,
     /// Whether to count tokens without a limit.
     pub count: bool,
+}
+
+impl Default for Tokens {
+    fn default() -> Self {
+        Self { model: None, tokenizer: None, max: Some(MAX_TOKENS), all_or_nothing: false, count: false }
+    }
 }
 
 impl Tokens {
@@ -106,25 +162,55 @@ impl Tokens {
             Some(file) => {
                 TokenCounter::from_file(model.unwrap_or_default(), file).map_err(Error::Tokenizer)?
             }
-            None => model.map_or_else(TokenCounter::without_model, TokenCounter::for_model),
+            None => TokenCounter::for_model(model.unwrap_or(USUAL_MODEL)),
         };
         Ok(Some(counter))
     }
 }
 
+/// How the texts of files are changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TextForm {
+    /// Whether every line starts with its number.
+    pub line_numbers: bool,
+    /// Whether empty lines are removed.
+    pub remove_empty_lines: bool,
+    /// Whether long runs of Base64 are replaced by a mark.
+    pub truncate_base64: bool,
+    /// Whether outlines replace the texts of all files that have one.
+    pub compress: bool,
+}
+
+/// Sections of the text that are not files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sections {
+    /// Whether the text starts with the tree of files; by default in Markdown and XML.
+    pub tree: Option<bool>,
+    /// A text at the start.
+    pub header: Option<String>,
+    /// A file whose text comes at the end, from the base directory.
+    pub instruction: Option<String>,
+    /// Whether the text has the changes that are not committed.
+    pub diffs: bool,
+    /// The number of commits that the text lists.
+    pub logs: Option<usize>,
+    /// Two revisions, `FROM..TO`: the text has the changes between them.
+    pub diff: Option<String>,
+}
+
 /// Rules that leave out files in addition to patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Leaves out files that `.gitignore`, `.ignore` or `.hinagataignore` excludes.
+    /// Leaves out files that `.gitignore`, `.ignore`, `.hinagataignore`, `.repomixignore` or the settings of git exclude.
     pub ignore_files: bool,
-    /// Leaves out files that contain secrets.
+    /// Applies the rules for secrets: redacts secrets in files, and leaves out files with the names of secrets.
     pub secrets: bool,
-    /// Leaves out directories that tools create, such as `node_modules` and `target`.
+    /// Leaves out directories that tools create, such as `node_modules` and `target`, unless git tracks files in them.
     pub builtin: bool,
     /// Leaves out links that lead out of the base directory. Patterns may still name files outside of it.
     pub outside: bool,
-    /// Applies ignore files also to files that are named without wildcards and to the targets of links, because the
-    /// author of the names is not trusted.
+    /// Applies ignore files also to files that are named without wildcards, to tracked files and to the targets of
+    /// links, because the author of the names is not trusted.
     pub strict: bool,
 }
 

@@ -1,50 +1,129 @@
-//! The order of files: focus first, then priority, then the order of the walk.
+//! Which files are chosen first, and in which order files are printed.
+//!
+//! Both orders are apart: the choice follows what matters, the text follows the paths, so that another focus changes as
+//! little of the text as possible. The reasons are in `docs/design/packing-order.md`.
+
+use std::{cmp::Ordering, fs::Metadata, path::Path};
 
 use globset::Candidate;
 
 use crate::{
     error::Result,
+    facts::RepositoryFacts,
     glob::{Globs, expand_braces},
-    options::ContextOptions,
+    kinds::{FileKind, KindRule, KindRules, describes_project, is_source},
+    options::{ContextOptions, TextForm},
     report::{Entry, Notice, summarize_paths},
     walk::FoundFile,
 };
 
-/// The criteria of the order.
-#[derive(Debug)]
-pub(crate) struct Order {
-    focus: Vec<(String, Marks)>,
-    priorities: Vec<(Marks, f64)>,
+/// The part of the budget that a manifest or a README may have to be chosen before programs.
+const DESCRIPTION_SHARE: u64 = 20;
+
+/// The usual length of a token, in bytes.
+const USUAL_TOKEN: u64 = 4;
+
+/// A file with what decides on its place.
+#[derive(Clone, Debug)]
+pub(crate) struct RankedFile {
+    pub(crate) file: FoundFile,
+    /// Whether it is in the focus.
+    pub(crate) focused: bool,
+    /// Whether it differs from the commit that is checked out.
+    pub(crate) changed: bool,
+    /// Its kind by its name.
+    pub(crate) kind: Option<FileKind>,
 }
 
-impl Order {
-    pub(crate) fn new(options: &ContextOptions) -> Result<Self> {
+impl RankedFile {
+    /// Whether the kind of a file does not matter, because it was asked for.
+    pub(crate) fn is_requested(&self) -> bool {
+        self.file.named || self.focused
+    }
+
+    /// The rule for the kind of the file.
+    pub(crate) fn kind_rule(&self, rules: &KindRules) -> KindRule {
+        match self.kind {
+            Some(kind) if !self.is_requested() => rules.rule(kind),
+            _ => KindRule::Take,
+        }
+    }
+}
+
+/// The criteria of the order.
+#[derive(Debug)]
+pub(crate) struct Order<'o> {
+    focus: Vec<(String, Marks)>,
+    priorities: Vec<(Marks, f64)>,
+    options: &'o ContextOptions,
+}
+
+impl<'o> Order<'o> {
+    pub(crate) fn new(options: &'o ContextOptions) -> Result<Self> {
         let priority = |(pattern, priority): &(String, f64)| Ok((Marks::new([pattern])?, *priority));
         let focus = |pattern: &String| Ok((pattern.clone(), Marks::new([pattern])?));
         Ok(Self {
             focus: options.focus.iter().map(focus).collect::<Result<_>>()?,
             priorities: options.priorities.iter().map(priority).collect::<Result<_>>()?,
+            options,
         })
     }
 
-    /// Sorts `files`.
-    pub(crate) fn sort_files(&self, files: &mut [FoundFile]) {
-        if self.focus.is_empty() && self.priorities.is_empty() {
-            return;
+    /// Ranks `files`: those that are chosen first come first.
+    pub(crate) fn rank_files(
+        &self,
+        files: Vec<FoundFile>,
+        base: &Path,
+        facts: &RepositoryFacts,
+    ) -> Vec<RankedFile> {
+        let mut ranked: Vec<(Rank, RankedFile)> =
+            files.into_iter().map(|file| self.rank_file(file, base, facts)).collect();
+        match self.options.compat {
+            true => ranked.sort_by(|one, other| one.0.wishes.cmp(&other.0.wishes)),
+            false => ranked.sort_by(|(one, first), (other, second)| {
+                one.cmp(other).then_with(|| compare_paths(&first.file.path, &second.file.path))
+            }),
         }
-        files.sort_by_cached_key(|file| {
-            let priority = self.priorities.iter().find(|(marks, _)| marks.has(&file.path));
-            let priority = priority.map_or(0.0, |(_, priority)| *priority);
-            (!self.has_focus(&file.path), Descending(priority))
-        });
+        ranked.into_iter().map(|(_, file)| file).collect()
+    }
+
+    fn rank_file(&self, file: FoundFile, base: &Path, facts: &RepositoryFacts) -> (Rank, RankedFile) {
+        let focused = self.has_focus(&file.path);
+        let priority = self.priorities.iter().find(|(marks, _)| marks.has(&file.path));
+        let wishes = (!focused, Descending(priority.map_or(0.0, |(_, priority)| *priority)));
+        let mut rank = Rank { wishes, ..Rank::default() };
+        let mut ranked = RankedFile { file, focused, changed: false, kind: None };
+        if self.options.compat {
+            return (rank, ranked);
+        }
+        rank.wishes.0 = !ranked.is_requested();
+        let full = ranked.file.full_path(base);
+        let metadata = || full.metadata().ok();
+        let size = || metadata().map_or(0, |metadata| metadata.len());
+        ranked.kind = FileKind::from_path(&ranked.file.path, ranked.file.marks, size);
+        ranked.changed = facts.is_changed(&full);
+        let describes = describes_project(&ranked.file.path) && self.is_short(size());
+        rank.is_last = ranked.kind_rule(&self.options.kinds) == KindRule::Last;
+        rank.is_unchanged = !ranked.changed;
+        let is_program = || metadata().is_some_and(|metadata| is_executable(&metadata));
+        rank.is_other = !describes && !is_source(&ranked.file.path, is_program);
+        rank.commits = std::cmp::Reverse(facts.commits(&full));
+        rank.is_detail = !describes;
+        (rank, ranked)
+    }
+
+    /// Whether a file of this size takes a small part of the budget, as far as its size tells.
+    fn is_short(&self, size: u64) -> bool {
+        let limit = self.options.tokens.max.map(|most| most as u64 / DESCRIPTION_SHARE * USUAL_TOKEN);
+        limit.is_none_or(|limit| size <= limit)
     }
 
     fn has_focus(&self, path: &str) -> bool {
         self.focus.iter().any(|(_, marks)| marks.has(path))
     }
 
-    /// Notices about files in focus that are not packed.
-    pub(crate) fn focus_notices(&self, entries: &[Entry]) -> Vec<Notice> {
+    /// Notices about files in focus that are not packed whole.
+    pub(crate) fn focus_notices(&self, entries: &[Entry], form: TextForm) -> Vec<Notice> {
         let missed = |(pattern, marks): &(String, Marks)| {
             let found: Vec<&Entry> =
                 entries.iter().filter(|entry| marks.has(entry.path.trim_end_matches('/'))).collect();
@@ -53,32 +132,61 @@ impl Order {
             }
             let left: Vec<String> = found
                 .iter()
-                .filter_map(|entry| Some(format!("{} ({})", entry.path, entry.reason?.as_str())))
+                .filter(|entry| !entry.is_in_form(form))
+                .map(|entry| format!("{} ({})", entry.path, entry.state.as_str()))
                 .collect();
             let message =
-                format!("some files of the focus `{pattern}` are not packed: {}", summarize_paths(&left));
+                format!("some files of the focus `{pattern}` are not whole: {}", summarize_paths(&left));
             (!left.is_empty()).then(|| Notice::new(pattern, None, message))
         };
         self.focus.iter().filter_map(missed).collect()
     }
 }
 
+#[cfg(unix)]
+fn is_executable(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    metadata.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+fn is_executable(_: &Metadata) -> bool {
+    false
+}
+
+/// The place of a file; smaller ones are chosen first. The fields are compared in this order.
+#[derive(Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// Whether nobody asked for it, then its priority.
+    wishes: (bool, Descending),
+    is_last: bool,
+    is_unchanged: bool,
+    is_other: bool,
+    commits: std::cmp::Reverse<u32>,
+    is_detail: bool,
+}
+
 /// A number that sorts in descending order.
-#[derive(PartialEq)]
+#[derive(Default, PartialEq)]
 struct Descending(f64);
 
 impl Eq for Descending {}
 
 impl Ord for Descending {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+    fn cmp(&self, other: &Self) -> Ordering {
         other.0.total_cmp(&self.0)
     }
 }
 
 impl PartialOrd for Descending {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
+}
+
+/// The order of paths: part by part, in byte order.
+pub(crate) fn compare_paths(one: &str, other: &str) -> Ordering {
+    one.split('/').cmp(other.split('/'))
 }
 
 /// Matches files by path, by name or by a parent directory.
@@ -116,33 +224,76 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kinds::LinguistMarks;
 
-    fn arranged(focus: &[&str], priorities: &[(&str, f64)], paths: &[&str]) -> Vec<String> {
-        let options = ContextOptions {
+    fn ranked(options: &ContextOptions, paths: &[&str]) -> Vec<String> {
+        let found = |path: &&str| FoundFile {
+            path: (*path).to_owned(),
+            real: None,
+            linked: false,
+            named: false,
+            marks: LinguistMarks::default(),
+        };
+        let files = paths.iter().map(found).collect();
+        let order = Order::new(options).expect("reads");
+        let ranked = order.rank_files(files, Path::new("/none"), &RepositoryFacts::default());
+        ranked.into_iter().map(|ranked| ranked.file.path).collect()
+    }
+
+    fn options(focus: &[&str], priorities: &[(&str, f64)]) -> ContextOptions {
+        ContextOptions {
             focus: focus.iter().map(|&pattern| pattern.to_owned()).collect(),
             priorities: priorities
                 .iter()
                 .map(|(pattern, priority)| ((*pattern).to_owned(), *priority))
                 .collect(),
             ..ContextOptions::new("")
-        };
-        let mut files: Vec<FoundFile> = paths
-            .iter()
-            .map(|&path| FoundFile { path: path.to_owned(), real: None, linked: false })
-            .collect();
-        Order::new(&options).expect("reads").sort_files(&mut files);
-        files.into_iter().map(|file| file.path).collect()
+        }
     }
 
     #[test]
-    fn focus_comes_before_priority_and_both_before_the_order_of_the_walk() {
+    fn focus_comes_before_priority_and_both_before_everything_else() {
         let paths = ["a.md", "b.rs", "docs/c.md", "src/d.rs", "src/auth/e.rs"];
-        assert_eq!(
-            arranged(&["src/auth"], &[("*.rs", 2.0), ("docs/**", 5.0)], &paths),
-            ["src/auth/e.rs", "docs/c.md", "b.rs", "src/d.rs", "a.md"]
-        );
-        assert_eq!(arranged(&[], &[("*.md", -1.0)], &paths)[0], "b.rs");
-        assert_eq!(arranged(&["auth"], &[], &paths)[0], "src/auth/e.rs");
-        assert_eq!(arranged(&[], &[], &paths), paths);
+        let wishes = options(&["src/auth"], &[("*.rs", 2.0), ("docs/**", 5.0)]);
+        assert_eq!(ranked(&wishes, &paths), ["src/auth/e.rs", "docs/c.md", "b.rs", "src/d.rs", "a.md"]);
+        assert_eq!(ranked(&options(&[], &[("*.md", -1.0)]), &paths)[0], "b.rs");
+        assert_eq!(ranked(&options(&["auth"], &[]), &paths)[0], "src/auth/e.rs");
+    }
+
+    #[test]
+    fn programs_and_what_describes_the_project_come_before_other_text_and_vendored_files_last() {
+        let paths = [
+            "CHANGELOG.md",
+            "README.md",
+            "docs/a.md",
+            "src/b.rs",
+            "vendor/c.rs",
+            "a/Cargo.toml",
+            "Cargo.toml",
+        ];
+        let expected = [
+            "Cargo.toml",
+            "README.md",
+            "src/b.rs",
+            "CHANGELOG.md",
+            "a/Cargo.toml",
+            "docs/a.md",
+            "vendor/c.rs",
+        ];
+        assert_eq!(ranked(&options(&[], &[]), &paths), expected);
+    }
+
+    #[test]
+    fn the_profile_keeps_the_order_of_the_walk() {
+        let paths = ["z.md", "README.md", "a/b.rs"];
+        let wishes = ContextOptions { compat: true, ..options(&["a"], &[]) };
+        assert_eq!(ranked(&wishes, &paths), ["a/b.rs", "z.md", "README.md"]);
+    }
+
+    #[test]
+    fn paths_are_compared_part_by_part() {
+        let mut paths = ["a-b/x", "a/x", "a.rs", "a/b/c"];
+        paths.sort_by(|one, other| compare_paths(one, other));
+        assert_eq!(paths, ["a/b/c", "a/x", "a-b/x", "a.rs"]);
     }
 }

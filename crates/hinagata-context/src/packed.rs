@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::Report;
+use crate::{
+    frame::{Frame, Group},
+    report::{PackedForm, Report},
+};
 
 /// The packed context.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -28,8 +31,11 @@ pub struct PackedFile {
     /// The size of its text; a caller need not state it.
     #[serde(default)]
     pub bytes: u64,
-    /// Its text, unchanged.
+    /// Its text, as far as it is in the context.
     pub content: String,
+    /// How it is in the context.
+    #[serde(rename = "state", default, skip_serializing_if = "PackedForm::is_whole")]
+    pub form: PackedForm,
 }
 
 /// A resource in the context.
@@ -82,4 +88,18 @@ pub struct Stats {
     pub file_count: usize,
     /// Bytes on disk, including resources.
     pub total_bytes: u64,
+}
+
+/// The text of these files.
+#[must_use]
+pub fn frame_files(frame: Frame, files: &[PackedFile]) -> String {
+    let framed = files.iter().map(|file| {
+        let lines = frame.enclose_file(&file.path, None, &file.content);
+        format!("{}{}{}", lines.open, frame.escape_content(&file.content), lines.close)
+    });
+    let ((open, close), (begin, end)) = (frame.enclosing_lines(), frame.enclose_group(Group::Files));
+    match files.is_empty() {
+        true => String::new(),
+        false => format!("{open}{begin}{}{end}{close}", framed.collect::<Vec<_>>().join(frame.separator())),
+    }
 }

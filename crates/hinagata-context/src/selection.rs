@@ -9,6 +9,15 @@ use crate::{
     glob::{Globs, expand_braces, is_dynamic, leading_directory},
 };
 
+/// The files of walks without patterns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unasked {
+    /// All files.
+    Everything,
+    /// Files with known names.
+    KnownNames,
+}
+
 /// A compiled include list, in the order of its files.
 #[derive(Debug)]
 pub(crate) struct Selection {
@@ -25,6 +34,8 @@ pub(crate) struct Selection {
 pub(crate) struct Walk {
     /// The directory, from the base; empty for the base itself.
     pub(crate) directory: String,
+    /// The directory, as displayed.
+    pub(crate) shown: String,
     /// The files to find.
     pub(crate) wanted: WantedFiles,
     /// The deepest directory level that the patterns can match, below `directory`; `None` without a limit.
@@ -34,20 +45,22 @@ pub(crate) struct Walk {
 /// The files that a walk finds.
 #[derive(Debug)]
 pub(crate) enum WantedFiles {
-    /// The usual text files.
-    Usual,
+    /// All files.
+    Everything,
+    /// Files with known names.
+    KnownNames,
     /// Files that match a pattern.
     Patterns { patterns: Vec<String>, globs: Globs, matched: Vec<AtomicBool> },
 }
 
 impl Selection {
-    /// Compiles `include`; an empty list means the usual text files.
-    pub(crate) fn new(include: &[String]) -> Result<Self> {
+    /// Compiles `include`; `unasked` are the files of a list without patterns, `None` packs none.
+    pub(crate) fn new(include: &[String], unasked: Option<Unasked>) -> Result<Self> {
         let mut selection = Self { paths: Vec::new(), walks: Vec::new(), negated: Vec::new() };
         let (mut outside, mut inside) = (Vec::new(), Vec::new());
         for pattern in include {
-            if let Some(negated) = pattern.strip_prefix('!').filter(|rest| !rest.starts_with('(')) {
-                selection.negated.push(negated.to_owned());
+            if is_negated(pattern) {
+                selection.negated.push(pattern[1..].to_owned());
                 continue;
             }
             for pattern in expand_braces(pattern)? {
@@ -60,8 +73,17 @@ impl Selection {
                 }
             }
         }
-        if include.iter().all(|pattern| pattern.starts_with('!')) {
-            selection.walks.push(Walk { directory: String::new(), wanted: WantedFiles::Usual, depth: None });
+        if let Some(unasked) = unasked.filter(|_| include.iter().all(|pattern| is_negated(pattern))) {
+            let wanted = match unasked {
+                Unasked::Everything => WantedFiles::Everything,
+                Unasked::KnownNames => WantedFiles::KnownNames,
+            };
+            selection.walks.push(Walk {
+                directory: String::new(),
+                shown: String::new(),
+                wanted,
+                depth: None,
+            });
         }
         selection.walks.extend(by_directory(outside)?);
         selection.walks.extend(match inside.iter().any(|pattern| leading_directory(pattern).is_empty()) {
@@ -74,13 +96,18 @@ impl Selection {
     /// Patterns that matched no file.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = &str> {
         self.walks.iter().flat_map(|walk| match &walk.wanted {
-            WantedFiles::Usual => Vec::new(),
+            WantedFiles::Everything | WantedFiles::KnownNames => Vec::new(),
             WantedFiles::Patterns { patterns, matched, .. } => {
                 let none = |(_, matched): &(_, &AtomicBool)| !matched.load(Ordering::Relaxed);
                 patterns.iter().zip(matched).filter(none).map(|(pattern, _)| pattern.as_str()).collect()
             }
         })
     }
+}
+
+/// Whether a pattern excludes files; `!(a)` is a group.
+fn is_negated(pattern: &str) -> bool {
+    pattern.starts_with('!') && !pattern.starts_with("!(")
 }
 
 fn without_dot(pattern: &str) -> &str {
@@ -101,6 +128,22 @@ fn by_directory(patterns: Vec<String>) -> Result<Vec<Walk>> {
 }
 
 impl Walk {
+    /// A walk through all of `directory`.
+    pub(crate) fn through(directory: impl Into<String>, shown: impl Into<String>) -> Self {
+        let wanted = WantedFiles::Everything;
+        Self { directory: directory.into(), shown: shown.into(), wanted, depth: None }
+    }
+
+    /// Whether the file at `path`, as displayed, belongs to the walk.
+    pub(crate) fn covers(&self, path: &str) -> bool {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let is_below = match path.strip_prefix(&self.shown) {
+            Some(rest) => self.shown.is_empty() || rest.starts_with('/'),
+            None => false,
+        };
+        is_below && self.wanted.is_match(&Candidate::new(path), path, name)
+    }
+
     fn new(directory: String, patterns: Vec<String>) -> Result<Self> {
         let own = directory.matches('/').count() + usize::from(!directory.is_empty());
         let depth = |pattern: &String| match pattern.contains("**") || pattern.contains('(') {
@@ -111,14 +154,24 @@ impl Walk {
             patterns.iter().map(depth).collect::<Option<Vec<_>>>().and_then(|all| all.into_iter().max());
         let globs = Globs::new(&patterns)?;
         let matched = patterns.iter().map(|_| AtomicBool::new(false)).collect();
-        Ok(Self { directory, wanted: WantedFiles::Patterns { patterns, globs, matched }, depth })
+        let shown = directory.clone();
+        Ok(Self { directory, shown, wanted: WantedFiles::Patterns { patterns, globs, matched }, depth })
     }
 }
 
 impl WantedFiles {
+    /// Whether no name decides.
+    pub(crate) fn is_everything(&self) -> bool {
+        matches!(self, Self::Everything)
+    }
+
     /// Whether the file at `path`, whose last component is `name`, is wanted.
     pub(crate) fn is_match(&self, candidate: &Candidate<'_>, path: &str, name: &str) -> bool {
-        let Self::Patterns { globs, matched, .. } = self else { return builtin::is_text_file(name) };
+        let (globs, matched) = match self {
+            Self::Everything => return true,
+            Self::KnownNames => return builtin::has_known_name(name),
+            Self::Patterns { globs, matched, .. } => (globs, matched),
+        };
         // Once all patterns have matched, it is cheaper not to ask which one did.
         if matched.iter().all(|matched| matched.load(Ordering::Relaxed)) {
             return globs.is_match_candidate(candidate, path);
@@ -145,8 +198,10 @@ impl Excluded {
         let (mut names, mut paths, mut directories) = (Vec::new(), Vec::new(), Vec::new());
         for pattern in patterns {
             for pattern in expand_braces(pattern)? {
+                // `./name` is the file at the base alone.
+                let is_path = pattern.contains('/');
                 let pattern = without_dot(&pattern);
-                match pattern.contains('/') {
+                match is_path {
                     true => paths.push(pattern.to_owned()),
                     false => names.push(pattern.to_owned()),
                 }
@@ -167,23 +222,29 @@ impl Excluded {
         self.names.is_match(name) || !self.paths.is_empty() && self.paths.is_match_candidate(candidate, path)
     }
 
-    /// Whether everything in a directory is excluded.
-    pub(crate) fn is_directory_excluded(&self, path: &str, name: &str) -> bool {
-        self.builtin && builtin::is_excluded_directory(name) || self.directories.is_match(path)
+    /// Whether a pattern excludes everything in a directory.
+    pub(crate) fn is_directory_matched(&self, path: &str) -> bool {
+        self.directories.is_match(path)
     }
 
-    /// Whether a directory or one of its parents is excluded.
-    pub(crate) fn is_below_excluded(&self, directory: &str) -> bool {
-        self.is_path_excluded(&format!("{directory}/"))
+    /// Whether the built-in list has a directory of this name.
+    pub(crate) fn is_builtin(&self, name: &str) -> bool {
+        self.builtin && builtin::is_excluded_directory(name)
     }
 
-    /// Whether a plain path or one of its directories is excluded.
-    pub(crate) fn is_path_excluded(&self, path: &str) -> bool {
+    /// Whether a directory or one of its parents is excluded; `is_kept` decides on those of the built-in list.
+    pub(crate) fn is_below_excluded(&self, directory: &str, is_kept: &dyn Fn(&str) -> bool) -> bool {
+        self.is_path_excluded(&format!("{directory}/"), is_kept)
+    }
+
+    /// Whether a plain path or one of its directories is excluded; `is_kept` decides on those of the built-in list.
+    pub(crate) fn is_path_excluded(&self, path: &str, is_kept: &dyn Fn(&str) -> bool) -> bool {
+        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
         let parts = path.match_indices('/').map(|(at, _)| &path[..at]);
         let mut parents = parts.filter(|parent| !parent.is_empty());
-        let name = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
-        parents.any(|parent| self.is_directory_excluded(parent, &name(parent)))
-            || self.is_file_excluded(&Candidate::new(path), path, &name(path))
+        parents.any(|parent| {
+            self.is_directory_matched(parent) || self.is_builtin(&name(parent)) && !is_kept(parent)
+        }) || self.is_file_excluded(&Candidate::new(path), path, &name(path))
     }
 }
 
@@ -192,7 +253,8 @@ mod tests {
     use super::*;
 
     fn selection(include: &[&str]) -> Selection {
-        Selection::new(&include.iter().map(|&pattern| pattern.to_owned()).collect::<Vec<_>>()).expect("reads")
+        let include: Vec<String> = include.iter().map(|&pattern| pattern.to_owned()).collect();
+        Selection::new(&include, Some(Unasked::Everything)).expect("reads")
     }
 
     fn directories(selection: &Selection) -> Vec<&str> {
@@ -235,7 +297,8 @@ mod tests {
             ("x/node_modules/y/z.js", true),
             ("src/a.ts", false),
         ] {
-            assert_eq!(excluded.is_path_excluded(path), expected, "{path}");
+            assert_eq!(excluded.is_path_excluded(path, &|_| false), expected, "{path}");
         }
+        assert!(!excluded.is_path_excluded("dist/app.js", &|directory| directory == "dist"));
     }
 }

@@ -1,12 +1,4 @@
-//! Decodes and trims the text of files.
-
-/// Decodes `bytes`; returns whether U+FFFD replaced invalid UTF-8.
-pub(crate) fn decode_lossy(bytes: Vec<u8>) -> (String, bool) {
-    match String::from_utf8(bytes) {
-        Ok(text) => (text, false),
-        Err(error) => (String::from_utf8_lossy(error.as_bytes()).into_owned(), true),
-    }
-}
+//! Trims the text of files.
 
 /// `text` without white space at its end.
 ///

@@ -15,6 +15,8 @@ pub struct Viewer {
     pub request: Option<Arc<str>>,
     /// Whether the caller may render.
     pub can_render: bool,
+    /// Whether the caller may pack files of the workspace.
+    pub can_pack: bool,
     /// Whether the caller identified itself with a key. Its answers are private then.
     pub has_key: bool,
     /// What is visible to the caller, or everything.
@@ -25,7 +27,15 @@ impl Viewer {
     /// A caller who may see and render everything.
     #[must_use]
     pub fn for_owner() -> Self {
-        Self { name: "-".into(), from: None, request: None, can_render: true, has_key: false, reach: None }
+        Self {
+            name: "-".into(),
+            from: None,
+            request: None,
+            can_render: true,
+            can_pack: true,
+            has_key: false,
+            reach: None,
+        }
     }
 
     /// Restricts the caller to the prompts and shared variables in `reach`.

@@ -100,7 +100,7 @@ impl DeclaredResource {
     /// The same resource; packed files follow the rules of `secrets`, too.
     pub(crate) fn with_secrets(mut self, secrets: &SecretPolicy) -> Self {
         if let ResourceSource::Context(project) = &mut self.content {
-            project.secrets = project.secrets.join(secrets);
+            project.context.secrets = project.context.secrets.join(secrets);
         }
         self
     }

@@ -16,6 +16,7 @@ mod malformed;
 mod messages;
 mod names;
 mod notices;
+mod pack_tool;
 mod page;
 mod prompt;
 mod resources;
@@ -28,6 +29,7 @@ mod tools;
 mod uri_template;
 
 pub use backend::{DirectBackend, RenderBackend, RenderReport, Viewer};
+pub use pack_tool::PackedProject;
 pub use resources::Resources;
 pub use serve::HttpService;
 pub use session::Session;

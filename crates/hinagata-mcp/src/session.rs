@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use hinagata::LocalPlaces;
 use http::request::Parts;
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -28,6 +29,7 @@ use crate::{
     malformed::params_error,
     messages,
     notices::{ChangeNotice, SubscribedUris, notify_peer, notify_subscription},
+    pack_tool::PackedProject,
     page::{LIST_TTL_MS, cache_scope, take_page},
     resources::{embedded_entry, prompt_entry},
     shared::{Mcp, RequestSummary, Shared},
@@ -92,6 +94,16 @@ impl Session {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
+    }
+
+    /// The project whose files the viewer may pack.
+    pub(crate) fn packed_project(&self, viewer: &Viewer) -> Option<&PackedProject> {
+        self.shared.options.project.as_ref().filter(|_| viewer.can_pack && viewer.can_see_all())
+    }
+
+    /// The paths of this machine, which are hidden from clients.
+    pub(crate) fn places(&self) -> &LocalPlaces {
+        &self.shared.places
     }
 
     /// Renders a prompt. Asks for missing arguments if the client supports that.
@@ -360,7 +372,7 @@ impl ServerHandler for Session {
         }
         let viewer = self.identify_viewer(&context.extensions)?;
         let state = self.shared.state_with_list(&viewer).await;
-        let all = crate::tools::list_tools(state.list(), &viewer);
+        let all = crate::tools::list_tools(state.list(), &viewer, self.packed_project(&viewer).is_some());
         let (tools, next) = take_page(all.into_iter(), |tool| &tool.name, request.as_ref())?;
         let mut result = ListToolsResult::with_all_items(tools);
         result.next_cursor = next;

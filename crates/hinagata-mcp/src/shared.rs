@@ -29,6 +29,7 @@ use crate::{
     messages::with_warnings,
     names::split_version,
     notices::{ChangeNotice, NOTICE_CAPACITY},
+    pack_tool::PackedProject,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
     state::{ChangedPaths, PublicState},
@@ -49,6 +50,8 @@ pub struct McpOptions {
     pub viewer: Option<Viewer>,
     /// The resources declared in the settings.
     pub resources: Resources,
+    /// The project whose files the tool `pack_context` packs, for callers who may see all of it.
+    pub project: Option<PackedProject>,
 }
 
 /// The state shared by all connections. Cheap to clone.

@@ -1,4 +1,5 @@
-//! Prompts as tools, for clients without prompts: one tool per prompt, and two that list and get prompts.
+//! Prompts as tools, for clients without prompts: one tool per prompt, two that list and get prompts, and one that packs
+//! files.
 
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::{
     backend::Viewer,
     failure::{invalid_params, truncate_for_display},
     messages::WARNINGS_KEY,
+    pack_tool::{PACK_TOOL, call_pack_tool, pack_tool},
     page::take_page,
     prompt::PublicPrompt,
     session::Session,
@@ -27,13 +29,14 @@ use crate::{
 const LIST_TOOL: &str = "list_prompts";
 const GET_TOOL: &str = "get_prompt";
 
-/// All tools that are visible to the viewer, by name.
-pub(crate) fn list_tools(prompts: &PromptList, viewer: &Viewer) -> Vec<Tool> {
+/// All tools that are visible to the viewer, by name. `packs` says whether files can be packed.
+pub(crate) fn list_tools(prompts: &PromptList, viewer: &Viewer, packs: bool) -> Vec<Tool> {
+    let fixed: Vec<Tool> = [list_tool(), get_tool()].into_iter().chain(packs.then(pack_tool)).collect();
     let seen = prompts.prompts.iter().filter(|prompt| viewer.can_see(&prompt.id));
     let own = seen
-        .filter(|prompt| ![LIST_TOOL, GET_TOOL].contains(&prompt.name.as_str()))
+        .filter(|prompt| fixed.iter().all(|tool| tool.name != prompt.name))
         .map(|prompt| prompt_tool(prompt));
-    let mut all: Vec<Tool> = own.chain([list_tool(), get_tool()]).collect();
+    let mut all: Vec<Tool> = own.chain(fixed.clone()).collect();
     all.sort_by(|one, other| one.name.cmp(&other.name));
     all
 }
@@ -138,6 +141,9 @@ pub(crate) async fn call_tool(
     context: &RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let arguments = request.arguments.unwrap_or_default();
+    if let Some(project) = session.packed_project(viewer).filter(|_| request.name == PACK_TOOL) {
+        return call_pack_tool(project, arguments, session.places()).await;
+    }
     let (name, prompt_arguments) = match &*request.name {
         LIST_TOOL => return list_prompts(session, viewer, &arguments).await,
         GET_TOOL => get_arguments(arguments)?,

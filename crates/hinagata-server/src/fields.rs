@@ -30,12 +30,6 @@ impl Fields {
         })
     }
 
-    pub(crate) fn take_integer(&mut self, name: &'static str) -> Result<Option<u64>, Problem> {
-        let Some(value) = self.take_value(name) else { return Ok(None) };
-        let wrong = || Problem::bad_request(format!("`{name}` must be a non-negative integer"));
-        value.as_u64().map(Some).ok_or_else(wrong)
-    }
-
     pub(crate) fn take_boolean(&mut self, name: &'static str) -> Result<Option<bool>, Problem> {
         self.take_typed(name, ValueType::Boolean, |value| value.as_bool())
     }
@@ -111,11 +105,8 @@ mod tests {
 
     #[test]
     fn fields_have_the_expected_type_or_are_errors() {
-        let mut all = fields(&json!({"a": "x", "b": 3, "c": null, "d": {"e": 1}, "f": [1], "g": true}));
-        assert_eq!(
-            (all.take_string("a").ok(), all.take_integer("b").ok()),
-            (Some(Some("x".into())), Some(Some(3)))
-        );
+        let mut all = fields(&json!({"a": "x", "c": null, "d": {"e": 1}, "f": [1], "g": true}));
+        assert_eq!(all.take_string("a").ok(), Some(Some("x".into())));
         assert_eq!(
             (all.take_string("c").ok(), all.take_object("d").ok().map(|map| map.len())),
             (Some(None), Some(1))
@@ -126,11 +117,7 @@ mod tests {
         );
         assert!(all.check_unknown().is_ok());
         let mut invalid = fields(&json!({"a": 1, "b": -1, "d": [], "f": {}, "g": "yes"}));
-        assert!(
-            invalid.take_string("a").is_err()
-                && invalid.take_integer("b").is_err()
-                && invalid.take_object("d").is_err()
-        );
+        assert!(invalid.take_string("a").is_err() && invalid.take_object("d").is_err());
         assert!(invalid.take_list("f").is_err() && invalid.take_boolean("g").is_err());
     }
 

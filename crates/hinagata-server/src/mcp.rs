@@ -8,7 +8,7 @@ use std::{
 };
 
 use hinagata::{Code, Error, Reason, RenderJob, Rendered, Result, ports::PortFuture};
-use hinagata_mcp::{Mcp, McpOptions, RenderBackend, RenderReport, Resources, Viewer};
+use hinagata_mcp::{Mcp, McpOptions, PackedProject, RenderBackend, RenderReport, Resources, Viewer};
 use hyper::{Method, StatusCode};
 
 use crate::{
@@ -31,6 +31,11 @@ pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + S
             &app.engine.root(),
             app.workspace.trust.is_trusted(),
         )?,
+        project: Some(PackedProject::from_settings(
+            &app.workspace.settings,
+            &app.engine.root(),
+            app.workspace.trust.is_trusted(),
+        )),
     };
     let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppBackend(Arc::downgrade(app))));
     let _ = app.mcp.set(mcp.http_service(app.settings.max_body));
@@ -61,6 +66,7 @@ fn viewer_for(Call { app, caller, notes, .. }: &Call) -> Viewer {
     viewer.from = Some(notes.client);
     viewer.request = Some(notes.request_id.to_shared());
     viewer.can_render = app.access.has_scope(caller, Scope::Render);
+    viewer.can_pack = app.access.has_scope(caller, Scope::Admin);
     viewer.has_key = !matches!(caller, Caller::Anonymous);
     match app.access.reach(caller) {
         None => viewer,

@@ -162,7 +162,11 @@ fn settings_of_every_format_give_the_same_project() {
         let project = settings(place.path(), false).expect(name);
         let ids: Vec<_> = project.agents.iter().map(|agent| agent.id.as_str()).collect();
         assert_eq!(ids, expected, "{name}");
-        assert_eq!((project.context.max_files, project.agents.manager.prompt.as_str()), (3, "x"), "{name}");
+        assert_eq!(
+            (project.context.max_files, project.agents.manager.prompt.as_str()),
+            (Some(3), "x"),
+            "{name}"
+        );
         assert_eq!(project.profile.is_compat(), name == ".eddierc", "{name}");
         assert!(project.context.rules.secrets, "{name}");
     }
@@ -365,7 +369,25 @@ fn types_of_the_context_are_checked_where_they_are_written() {
         assert_eq!((told.line, told.column), at, "{text}");
     }
     let empty = tree(&[("hinagata.config.yaml", "context:\n  include:\n  maxFiles: null\n")]);
-    assert_eq!(settings(empty.path(), true).expect("says nothing").context.max_files, 64);
+    assert_eq!(settings(empty.path(), true).expect("says nothing").context.max_files, None);
+    let unlimited = tree(&[("hinagata.toml", "[context]\nmax_tokens = '-'\n")]);
+    assert_eq!(settings(unlimited.path(), true).expect("reads").context.tokens.max, None);
+    let usual = tree(&[]);
+    let context = settings(usual.path(), true).expect("reads").context;
+    assert_eq!((context.tokens.max, context.tokens.model), (Some(100_000), None));
+    let model = tree(&[("hinagata.toml", "[llm]\nmodel = 'gpt-4o'\n")]);
+    let model = settings(model.path(), true).expect("reads").context.tokens.model;
+    assert_eq!(model.as_deref(), Some("gpt-4o"));
+    let eddie = tree(&[(".eddierc", "{}")]);
+    let context = settings(eddie.path(), true).expect("reads").context;
+    assert_eq!((context.max_files, context.max_bytes, context.tokens.max), (Some(64), Some(250_000), None));
+    let kinds = tree(&[("hinagata.toml", "[context.kinds]\nlock = 'take'\ndate = 'omit'\n")]);
+    let project = settings(kinds.path(), true).expect("reads");
+    assert_eq!(
+        project.context.kinds.rule(hinagata_context::FileKind::Lock),
+        hinagata_context::KindRule::Take
+    );
+    assert!(project.diagnostics[0].error.near().contains(&"data".to_owned()), "{:?}", project.diagnostics);
 }
 
 #[test]

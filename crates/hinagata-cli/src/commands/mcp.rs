@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use hinagata::{Engine, ports::Store, watch::Watcher};
 use hinagata_host::{Environment, OpenWorkspace};
-use hinagata_mcp::{DirectBackend, Mcp, McpOptions, Resources, Viewer};
+use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, Resources, Viewer};
 
 use crate::{
     failure::Failure,
@@ -56,6 +56,11 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
             &workspace.host.root.path,
             workspace.host.trust.is_trusted(),
         )?,
+        project: Some(PackedProject::from_settings(
+            &workspace.host.settings,
+            &workspace.host.root.path,
+            workspace.host.trust.is_trusted(),
+        )),
     };
     let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
     follow_store(&mcp, &*workspace.host.store());

@@ -8,6 +8,7 @@ mod chat;
 mod chat_tls;
 mod cli;
 mod common;
+mod context;
 mod deploy;
 mod docs;
 mod migrate;

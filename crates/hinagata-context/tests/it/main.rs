@@ -1,4 +1,10 @@
-//! Files packed into one text.
+//! Behaviour of packing on real directory trees.
 
+mod budget;
+mod git;
+mod links;
 mod outline;
 mod pack;
+mod report;
+mod sections;
+mod support;

@@ -1,43 +1,13 @@
 //! Packs real directory trees.
 
-use std::{fs, path::Path};
+use std::fs;
 
 use hinagata_context::{
-    ContextOptions, Frame, LeftOutReason, Packer, Resource, ResourceKind, Rules, Tokens, pack,
+    ContextOptions, Frame, LeftOutReason, Packer, Resource, ResourceKind, Rules, SecretAction, TextForm,
+    Tokens, pack,
 };
-use tempfile::TempDir;
 
-fn tree(files: &[(&str, &str)]) -> TempDir {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    for (name, content) in files {
-        write(place.path(), name, content.as_bytes());
-    }
-    place
-}
-
-fn write(root: &Path, name: &str, content: &[u8]) {
-    let path = root.join(name);
-    fs::create_dir_all(path.parent().expect("has one")).expect("made");
-    fs::write(path, content).expect("written");
-}
-
-fn options(place: &TempDir, include: &[&str]) -> ContextOptions {
-    let include = include.iter().map(|&pattern| pattern.to_owned()).collect();
-    ContextOptions { include, max_files: usize::MAX, ..ContextOptions::new(place.path()) }
-}
-
-fn taken(options: &ContextOptions) -> Vec<String> {
-    pack(options).expect("packs").files.into_iter().map(|file| file.path).collect()
-}
-
-fn left_out(options: &ContextOptions) -> Vec<(String, LeftOutReason)> {
-    let entries = pack(options).expect("packs").report.entries;
-    entries.into_iter().filter_map(|entry| Some((entry.path, entry.reason?))).collect()
-}
-
-fn pairs(expected: &[(&str, LeftOutReason)]) -> Vec<(String, LeftOutReason)> {
-    expected.iter().map(|(path, reason)| ((*path).to_owned(), *reason)).collect()
-}
+use crate::support::{left_out, options, pairs, states, taken, tree, write};
 
 #[test]
 fn ignore_files_leave_out_and_are_reported() {
@@ -77,7 +47,7 @@ fn a_directory_that_is_left_out_is_not_walked_when_a_pattern_starts_there() {
         ContextOptions { exclude: vec!["gen/**".into()], ..options(&place, &["temp/*.md", "gen/deep/*.md"]) };
     assert_eq!(
         left_out(&options),
-        pairs(&[("temp/", LeftOutReason::Excluded), ("gen/deep/", LeftOutReason::Excluded)])
+        pairs(&[("gen/deep/", LeftOutReason::Excluded), ("temp/", LeftOutReason::Excluded)])
     );
 }
 
@@ -106,7 +76,7 @@ fn ignore_files_above_the_base_count_within_a_repository() {
 }
 
 #[test]
-fn secrets_are_left_out_with_the_rule_that_found_them() {
+fn secrets_are_redacted_and_files_that_are_secrets_by_name_are_left_out() {
     let token = format!("ghp_{}", "a1B2".repeat(9));
     let place = tree(&[
         (".env", "A=1"),
@@ -116,140 +86,80 @@ fn secrets_are_left_out_with_the_rule_that_found_them() {
         ("b.md", "no token\n"),
     ]);
     let mut options = options(&place, &["**/*"]);
+    assert_eq!(taken(&options), [".env.example", "a.md", "b.md"]);
+    let packed = pack(&options).expect("packs");
+    let details: Vec<_> = packed.report.entries.iter().filter_map(|entry| entry.detail.as_deref()).collect();
+    assert_eq!(details, ["environment-file", "github-token in line 1", "ssh-private-key"]);
+    assert!(packed.text.contains("token: «redacted:github-token»\n"), "{}", packed.text);
+    assert!(!packed.text.contains(&token), "{}", packed.text);
+    assert_eq!(packed.report.redacted.len(), 1, "{:?}", packed.report.redacted);
+    options.secrets = options.secrets.with_action(SecretAction::Omit);
     assert_eq!(taken(&options), [".env.example", "b.md"]);
-    let report = pack(&options).expect("packs").report;
-    let details: Vec<_> = report.entries.iter().filter_map(|entry| entry.detail.as_deref()).collect();
-    assert_eq!(details, ["environment-file", "github-token", "ssh-private-key"]);
     options.rules = Rules::compat();
     assert_eq!(taken(&options).len(), 5);
 }
 
 #[test]
-fn binary_files_are_left_out_and_other_bytes_are_replaced() {
+fn a_value_that_one_file_reveals_as_a_secret_is_redacted_in_all_of_them() {
+    let value = "kX93-vbQ2-77hR";
+    let place = tree(&[
+        ("a.rs", &format!("// see {value}\n{}", "fn a() {}\n".repeat(60))),
+        ("app.yaml", &format!("url: postgres://app:{value}@db/app\n")),
+        ("z.rs", &format!("// {value}\nlet line = \"\";\n")),
+    ]);
+    for max in [Some(10_000), Some(250)] {
+        let tokens = Tokens { max, ..Tokens::default() };
+        let packed = pack(&ContextOptions { tokens, ..options(&place, &[]) }).expect("packs");
+        assert!(!packed.text.contains(value), "{}", packed.text);
+        assert!(packed.text.contains("// «redacted:url-password»\n"), "{}", packed.text);
+        let total = packed.report.total_tokens.expect("is counted");
+        assert!(max.is_some_and(|max| total <= max), "{total}");
+    }
+    let states = states(&options(&place, &[]));
+    assert!(states.iter().all(|(_, state)| *state == "redacted"), "{states:?}");
+}
+
+#[test]
+fn a_long_run_is_shortened_after_secrets_in_it_are_redacted() {
+    let part = |length: usize| "aB3_".repeat(length / 4);
+    let token = format!("eyJhbGciOiJIUzI1NiJ9.eyJ{}.{}", part(400), part(44));
+    let place = tree(&[("a.md", &format!("{token}\n"))]);
+    let form = TextForm { truncate_base64: true, ..TextForm::default() };
+    let text = pack(&ContextOptions { form, ..options(&place, &[]) }).expect("packs").text;
+    assert!(text.contains("«redacted:") && !text.contains("eyJ"), "{text}");
+}
+
+#[test]
+fn binary_files_are_left_out_and_other_encodings_are_named() {
     let place = tree(&[]);
     write(place.path(), "a.txt", b"text\0more");
     write(place.path(), "late.txt", &[vec![b'x'; 8192], vec![0]].concat());
-    write(place.path(), "latin.txt", b"caf\xe9");
+    write(place.path(), "latin.txt", b"un caf\xe9 tr\xe8s serr\xe9");
     write(place.path(), "large.txt", &[vec![0_u8; 4], vec![b'x'; 300 << 10]].concat());
-    let options = ContextOptions { max_bytes: 1 << 20, ..options(&place, &["*.txt"]) };
-    assert_eq!(taken(&options), ["late.txt", "latin.txt"]);
+    let utf16: Vec<u8> = "\u{feff}wide".encode_utf16().flat_map(u16::to_be_bytes).collect();
+    write(place.path(), "wide.txt", &utf16);
+    write(place.path(), "marked.txt", "\u{feff}marked".as_bytes());
+    let options = options(&place, &["*.txt"]);
+    assert_eq!(taken(&options), ["late.txt", "latin.txt", "marked.txt", "wide.txt"]);
     assert_eq!(
         left_out(&options),
         pairs(&[("a.txt", LeftOutReason::Binary), ("large.txt", LeftOutReason::Binary)])
     );
-    assert_eq!(pack(&options).expect("packs").files[1].content, "caf\u{fffd}");
+    let packed = pack(&options).expect("packs");
+    let contents: Vec<&str> = packed.files[1..].iter().map(|file| file.content.as_str()).collect();
+    assert_eq!(contents, ["un café très serré", "marked", "wide"]);
+    let encodings: Vec<_> = packed.report.entries.iter().filter_map(|entry| entry.encoding).collect();
+    assert_eq!(encodings, ["windows-1252", "UTF-16BE"]);
 }
 
 #[test]
-fn the_budget_in_tokens_says_what_did_not_fit() {
-    let place = tree(&[("a.md", &"a".repeat(400)), ("b.md", &"b".repeat(4000)), ("c.md", "c")]);
-    let tokens = Tokens { max: Some(300), ..Tokens::default() };
-    let packed = pack(&ContextOptions { tokens, ..options(&place, &["*.md"]) }).expect("packs");
-    let paths: Vec<_> = packed.files.iter().map(|file| file.path.as_str()).collect();
-    assert_eq!(paths, ["a.md", "c.md"]);
-    let report = &packed.report;
-    assert_eq!(report.tokens_estimated, Some(true));
-    assert!(report.total_tokens.is_some_and(|total| total > 100 && total <= 300), "{report:?}");
-    let dropped = report.entries.iter().find(|entry| entry.path == "b.md").expect("is reported");
-    assert_eq!(dropped.reason, Some(LeftOutReason::Budget));
-    assert!(dropped.detail.as_deref().is_some_and(|detail| detail.contains("tokens")), "{dropped:?}");
-}
-
-#[test]
-fn focus_and_priorities_decide_on_what_fits() {
-    let place = tree(&[("a.md", "aaaa"), ("src/b.rs", "bbbb"), ("src/auth/c.rs", "cccc")]);
-    let options = ContextOptions {
-        focus: vec!["src/auth".into()],
-        priorities: vec![("*.rs".into(), 1.0)],
-        max_bytes: 8,
-        ..options(&place, &["**/*"])
-    };
-    assert_eq!(taken(&options), ["src/auth/c.rs", "src/b.rs"]);
-    assert_eq!(left_out(&options), pairs(&[("a.md", LeftOutReason::Budget)]));
-}
-
-#[cfg(unix)]
-#[test]
-fn links_that_lead_in_circles_end() {
-    use std::os::unix::fs::symlink;
-    let place = tree(&[("a/x.md", "x"), ("b/y.md", "y")]);
-    symlink("..", place.path().join("a/up")).expect("linked");
-    symlink("../b", place.path().join("a/b")).expect("linked");
-    symlink("../a", place.path().join("b/a")).expect("linked");
-    let found = taken(&options(&place, &["**/*.md"]));
-    assert_eq!(found, ["a/x.md", "b/y.md", "a/b/y.md", "b/a/x.md"]);
-    let left = left_out(&options(&place, &["**/*.md"]));
-    assert!(left.contains(&("a/up/".to_owned(), LeftOutReason::Unreadable)), "{left:?}");
-}
-
-#[cfg(unix)]
-#[test]
-fn broken_links_are_reported_and_special_files_are_left_out() {
-    use std::os::unix::fs::symlink;
-    let place = tree(&[("a.md", "a")]);
-    symlink("nowhere", place.path().join("b.md")).expect("linked");
-    let socket = std::os::unix::net::UnixListener::bind(place.path().join("c.md")).expect("bound");
-    assert_eq!(taken(&options(&place, &["*.md", "c.md"])), ["a.md"]);
-    assert_eq!(left_out(&options(&place, &["*.md"])), pairs(&[("b.md", LeftOutReason::Unreadable)]));
-    drop(socket);
-}
-
-#[cfg(unix)]
-#[test]
-fn links_that_lead_out_of_the_base_are_left_out_and_reported() {
-    use std::os::unix::fs::symlink;
-    let place = tree(&[
-        ("base/a.md", "a"),
-        ("base/in/b.md", "b"),
-        ("other/secret.md", "s"),
-        ("other/more/deep.md", "d"),
-        ("based/x.md", "x"),
-    ]);
-    let base = place.path().join("base");
-    for (to, link) in [
-        ("../other/secret.md", "out.md"),
-        ("../other/more", "dir"),
-        ("../based", "beside"),
-        ("in", "inner"),
-        ("in/b.md", "c.md"),
-    ] {
-        symlink(to, base.join(link)).expect("linked");
-    }
-    let packing = |include: &[&str], rules: Rules| ContextOptions {
-        base: base.clone(),
-        rules,
-        ..options(&place, include)
-    };
-    let usual = packing(&["**/*.md"], Rules::default());
-    assert_eq!(taken(&usual), ["a.md", "c.md", "in/b.md", "inner/b.md"]);
-    let mut left = left_out(&usual);
-    left.sort_by(|one, other| one.0.cmp(&other.0));
-    assert_eq!(
-        left,
-        pairs(&[
-            ("beside/", LeftOutReason::Outside),
-            ("dir/", LeftOutReason::Outside),
-            ("out.md", LeftOutReason::Outside)
-        ])
-    );
-    // Named explicitly, and as directories to walk.
-    let named = packing(&["out.md", "dir/deep.md", "dir/*.md", "c.md"], Rules::default());
-    assert_eq!(taken(&named), ["c.md"]);
-    assert_eq!(
-        left_out(&named),
-        pairs(&[
-            ("out.md", LeftOutReason::Outside),
-            ("dir/deep.md", LeftOutReason::Outside),
-            ("dir/", LeftOutReason::Outside)
-        ])
-    );
-    // Files outside can be named explicitly, but links from there are not followed.
-    symlink("../base/a.md", place.path().join("other/back.md")).expect("linked");
-    let outside = packing(&["../other/*.md"], Rules::default());
-    assert_eq!(taken(&outside), ["../other/secret.md"]);
-    assert_eq!(left_out(&outside), pairs(&[("../other/back.md", LeftOutReason::Outside)]));
-    let compat = packing(&["**/*.md"], Rules::compat());
-    assert_eq!(taken(&compat).len(), 7);
+fn a_chosen_encoding_decides_on_files_that_are_not_utf8() {
+    let place = tree(&[("utf8.txt", "größe")]);
+    write(place.path(), "other.txt", b"\xf0\xd2\xc9\xd7\xc5\xd4");
+    let encoding = hinagata_context::TextEncoding::from_name("koi8-r");
+    let packed = pack(&ContextOptions { encoding, ..options(&place, &[]) }).expect("packs");
+    let contents: Vec<&str> = packed.files.iter().map(|file| file.content.as_str()).collect();
+    assert_eq!(contents, ["Привет", "größe"]);
 }
 
 #[cfg(unix)]
@@ -305,7 +215,7 @@ fn many_files_keep_their_order_and_both_ways_write_the_same() {
     for frame in Frame::ALL {
         let options = ContextOptions {
             frame,
-            max_bytes: 60_000,
+            max_bytes: Some(60_000),
             resources: vec![bundle.clone()],
             ..options(&place, &["**/*.txt"])
         };
@@ -317,7 +227,8 @@ fn many_files_keep_their_order_and_both_ways_write_the_same() {
         let again = pack(&options).expect("packs");
         assert_eq!(again.text, packed.text);
         assert_eq!(packed.total_bytes, packed.report.total_bytes);
-        assert!(packed.total_bytes <= 60_000 && packed.report.count(LeftOutReason::Budget) > 0);
+        let left = packed.report.entries.iter().filter(|entry| !entry.is_packed()).count();
+        assert!(packed.total_bytes <= 60_000 && left > 0);
     }
 }
 

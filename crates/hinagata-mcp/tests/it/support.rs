@@ -11,7 +11,7 @@ use hinagata::{
     settings::{SettingsSources, UserConfig},
     watch::Watcher,
 };
-use hinagata_mcp::{DirectBackend, Mcp, McpOptions, Resources, Viewer};
+use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, Resources, Viewer};
 use rmcp::{
     ClientHandler, ClientServiceExt as _, RoleClient, ServiceError, ServiceExt as _,
     model::{
@@ -131,7 +131,8 @@ impl Served {
         let settings = Settings::resolve(&sources, true).expect("settings are fine");
         let resources = Resources::from_settings(&settings, root.path(), true).expect("resources are fine");
         let engine = Engine::open(root.path());
-        let options = McpOptions { tools, viewer: Some(viewer), resources };
+        let project = Some(PackedProject::from_settings(&settings, root.path(), true));
+        let options = McpOptions { tools, viewer: Some(viewer), resources, project };
         let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
         let told = mcp.change_notifier();
         let watcher =

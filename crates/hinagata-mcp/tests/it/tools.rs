@@ -71,3 +71,42 @@ async fn without_the_setting_there_are_no_tools() {
         assert_eq!(error.expect_err("is refused").code, ErrorCode::METHOD_NOT_FOUND);
     }
 }
+
+#[tokio::test]
+async fn a_tool_packs_files_of_the_workspace_alone() {
+    let served = Served::with_tools();
+    served.write("notes/lamp.md", "The lamp is lit.\n");
+    served.write("notes/.env", "TOKEN=very-secret\n");
+    for era in ERAS {
+        let client = served.client(era).await;
+        let tools = client.client.list_all_tools().await.expect("lists");
+        assert!(tools.iter().any(|tool| tool.name == "pack_context"));
+        let given =
+            json!({"include": ["user_data/shared/prompts/notes"], "format": "xml", "line_numbers": true});
+        let called = client.client.call_tool(asked("pack_context", &given)).await.expect("answers");
+        assert_eq!(called.is_error, Some(false));
+        let texts: Vec<&str> =
+            called.content.iter().filter_map(|block| Some(block.as_text()?.text.as_str())).collect();
+        assert!(texts[0].contains("1: The lamp is lit.") && !texts[0].contains("very-secret"), "{texts:?}");
+        assert!(texts[1].starts_with("files: 1 taken, 1 secret"), "{texts:?}");
+        for wrong in [json!({"include": ["../*"]}), json!({"include": ["/etc/*"]}), json!({"incldue": []})] {
+            let error = client.client.call_tool(asked("pack_context", &wrong)).await.map_err(refused);
+            assert_eq!(error.expect_err("is refused").code, ErrorCode::INVALID_PARAMS, "{wrong}");
+        }
+        let none = json!({"include": ["none/**"]});
+        let called = client.client.call_tool(asked("pack_context", &none)).await.expect("answers");
+        assert_eq!(called.is_error, Some(true), "{called:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_who_may_not_pack_has_no_such_tool() {
+    let mut viewer = hinagata_mcp::Viewer::for_owner();
+    viewer.can_pack = false;
+    let served = Served::seen_by(viewer);
+    let client = served.client(crate::support::Era::Modern).await;
+    let tools = client.client.list_all_tools().await.expect("lists");
+    assert!(tools.iter().all(|tool| tool.name != "pack_context"));
+    let error = client.client.call_tool(asked("pack_context", &json!({}))).await.map_err(refused);
+    assert_eq!(error.expect_err("is refused").code, ErrorCode::INVALID_PARAMS);
+}

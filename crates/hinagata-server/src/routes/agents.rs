@@ -1,12 +1,9 @@
 //! Agent calls and packed contexts. Both return files of the workspace, so neither is open without a key.
 
-use std::{
-    path::{Component, Path},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use hinagata::{
-    Code, Error, Reason, Result, Warning,
+    Code, Error, Result,
     definition::module_error,
     module::{
         driver::{OutputFormat, RequestOptions},
@@ -16,10 +13,10 @@ use hinagata::{
     ports::PortFuture,
 };
 use hinagata_agent::{
-    AgentChat, ChatHost, ChatTools, GivenContext, Invocation, InvocationOutput, Project, RequestedCall,
-    choose_model, context_error,
+    AgentChat, ChatHost, ChatTools, GivenContext, Invocation, InvocationOutput, PackRequest, Project,
+    RequestedCall, context_error,
 };
-use hinagata_context::{ContextOptions, Frame, Packer};
+use hinagata_context::Packer;
 use serde_json::Value;
 
 use super::{
@@ -130,19 +127,15 @@ async fn build_messages(app: &Arc<App>, invocation: Invocation) -> Result<Invoca
     run_blocking(app, move |app| open_project(app)?.invoke(&invocation, Some(&app.engine))).await
 }
 
-/// `POST /api/context/pack`
+/// `POST /api/context` and `POST /api/context/pack`
 pub(super) async fn pack_context(mut call: Call) -> Answer {
     call.require_unrestricted()?;
-    let request = PackRequest::from_fields(Fields::new(call.read_object().await?))?;
-    let packed = run_blocking(&call.app, move |app| {
-        let project = open_project(app)?;
+    let request = PackRequest::from_fields(call.read_object().await?).map_err(bad_request)?;
+    let project = run_blocking(&call.app, open_project).await?;
+    let (options, lowered) = request.apply_to(&project, &call.app.workspace.settings).map_err(bad_request)?;
+    let packed = run_blocking(&call.app, move |_| {
         let mut warnings = project.settings_warnings();
-        warnings.extend(request.budget_warnings(&project.context));
-        let mut context = project.context.clone();
-        if let Some(model) = &request.model {
-            choose_model(&mut context, &app.workspace.settings, &app.engine.root(), model)?;
-        }
-        let options = request.apply_to(context);
+        warnings.extend(lowered);
         let packed = Packer::new(&options).pack().map_err(context_error)?;
         warnings.extend(project.warnings(&packed.report));
         Ok((packed, warnings))
@@ -150,75 +143,19 @@ pub(super) async fn pack_context(mut call: Call) -> Answer {
     let (packed, warnings) = packed.await?;
     let mut body = serde_json::to_value(&packed)
         .map_err(|error| Error::new(Code::Store, "cannot serialize the context").with_source(error))?;
-    body["warnings"] = warnings.iter().map(|warning| warning.to_json_with(hint_text)).collect();
+    let mut warnings = warnings.iter().map(|warning| warning.to_json_with(hint_text)).collect();
+    call.app.places.hide_in_value(&mut warnings);
+    body["warnings"] = warnings;
     answer::json_response(&body)
 }
 
-/// What to pack. A caller cannot change the rules about secrets and ignored files.
-struct PackRequest {
-    include: Option<Vec<String>>,
-    exclude: Vec<String>,
-    focus: Vec<String>,
-    frame: Option<Frame>,
-    max_bytes: Option<u64>,
-    max_files: Option<u64>,
-    max_tokens: Option<u64>,
-    model: Option<String>,
-}
-
-impl PackRequest {
-    fn from_fields(mut fields: Fields) -> Result<Self, Problem> {
-        let request = Self {
-            include: take_patterns(&mut fields, "include")?,
-            exclude: take_patterns(&mut fields, "exclude")?.unwrap_or_default(),
-            focus: take_patterns(&mut fields, "focus")?.unwrap_or_default(),
-            frame: parse_frame(fields.take_string("format")?)?,
-            max_bytes: fields.take_integer("max_bytes")?,
-            max_files: fields.take_integer("max_files")?,
-            max_tokens: fields.take_integer("max_tokens")?,
-            model: fields.take_string("model")?,
-        };
-        fields.check_unknown()?;
-        Ok(request)
+/// An error in the body of a request.
+fn bad_request(error: Error) -> Problem {
+    if error.code() != Code::Validation {
+        return Problem::from(error);
     }
-
-    /// Warnings for requested budgets that exceed the settings.
-    fn budget_warnings(&self, options: &ContextOptions) -> Vec<Warning> {
-        let budgets = [
-            ("max_bytes", self.max_bytes, Some(options.max_bytes)),
-            ("max_files", self.max_files, Some(options.max_files as u64)),
-            ("max_tokens", self.max_tokens, options.tokens.max.map(|most| most as u64)),
-        ];
-        let lowered = |(name, request, most): (&str, Option<u64>, Option<u64>)| {
-            let (request, most) = (request?, most?);
-            let message = format!("`{name}` is limited to {most} by the settings, {request} was requested");
-            let error =
-                Error::definition(Reason::Settings, message).with("setting", format!("context.{name}"));
-            (request > most).then(|| Warning { about: name.to_owned(), error })
-        };
-        budgets.into_iter().filter_map(lowered).collect()
-    }
-
-    fn apply_to(self, mut options: ContextOptions) -> ContextOptions {
-        if let Some(include) = self.include {
-            options.include = include;
-            options.resources.clear();
-        }
-        options.exclude.extend(self.exclude);
-        options.focus.extend(self.focus);
-        options.frame = self.frame.unwrap_or(options.frame);
-        let within = |request: Option<u64>, most: u64| request.map_or(most, |request| request.min(most));
-        options.max_bytes = within(self.max_bytes, options.max_bytes);
-        let files = options.max_files as u64;
-        options.max_files = usize::try_from(within(self.max_files, files)).unwrap_or(options.max_files);
-        let tokens = self.max_tokens.and_then(|tokens| usize::try_from(tokens).ok());
-        options.tokens.max = match (tokens, options.tokens.max) {
-            (Some(request), Some(most)) => Some(request.min(most)),
-            (request, most) => request.or(most),
-        };
-        options.tokens.count = true;
-        options
-    }
+    let problem = Problem::bad_request(error.to_string()).with_member("near", error.near());
+    error.hint().map(hint_text).into_iter().fold(problem, Problem::with_hint)
 }
 
 fn open_project(app: &App) -> Result<Project> {
@@ -233,28 +170,4 @@ async fn run_blocking<T: Send + 'static>(
     let app = Arc::clone(app);
     let result = tokio::task::spawn_blocking(move || work(&app)).await;
     result.unwrap_or_else(|_| Err(Error::new(Code::Store, "cannot read the files"))).map_err(Problem::from)
-}
-
-fn parse_frame(name: Option<String>) -> Result<Option<Frame>, Problem> {
-    let Some(name) = name else { return Ok(None) };
-    Frame::from_name(&name).map(Some).ok_or_else(|| {
-        Problem::bad_request(format!("unknown format `{name}`")).with_hint("use `plain`, `markdown` or `xml`")
-    })
-}
-
-/// Takes file patterns, which must stay inside the packed directory.
-fn take_patterns(fields: &mut Fields, name: &'static str) -> Result<Option<Vec<String>>, Problem> {
-    let pattern_error = |what: &str| Problem::bad_request(format!("`{name}` {what}"));
-    let Some(patterns) = fields.take_list(name)? else { return Ok(None) };
-    let inside = |part: Component<'_>| matches!(part, Component::Normal(_) | Component::CurDir);
-    let mut all = Vec::with_capacity(patterns.len());
-    for pattern in patterns {
-        let Value::String(pattern) = pattern else { return Err(pattern_error("must be a list of patterns")) };
-        // Braces can hide `..` from the path parser.
-        if !Path::new(&pattern).components().all(inside) || pattern.contains("..") {
-            return Err(pattern_error("must stay inside the packed directory"));
-        }
-        all.push(pattern);
-    }
-    Ok(Some(all))
 }

@@ -408,7 +408,12 @@ pub(super) static ROUTES: &[Route] = &[
     .time_limit(ByHandler)
     .body("AgentChatRequest", true)
     .responses(&[json(200, "AgentChat", "the model's last response as an OpenAI chat completion")]),
-    post("/api/context/pack", Some(Chat), "agents", "Pack files of the workspace into one text", |call| {
+    post("/api/context", Some(Admin), "agents", "Pack files of the workspace into one text", |call| {
+        Box::pin(agents::pack_context(call))
+    })
+    .body("PackRequest", false)
+    .responses(&[json(200, "PackedContext", "the text, and a report for each file")]),
+    post("/api/context/pack", Some(Admin), "agents", "The same, by its earlier path", |call| {
         Box::pin(agents::pack_context(call))
     })
     .body("PackRequest", false)
