@@ -6,7 +6,7 @@ use hinagata::{
 };
 use hinagata_context::{
     ContextOptions, Guard, LeftOutReason, PackedContext, PackedFile, PackedResource, Packer, Progress,
-    Report, merge_variables, render_file, render_text, trim_both_ends,
+    Report, frame_files, merge_variables, render_file, render_text, trim_both_ends,
 };
 use serde::{
     Deserialize, Deserializer,

@@ -17,7 +17,6 @@ use hinagata_agent::{
     RequestedCall, context_error,
 };
 use hinagata_context::Packer;
-use serde_json::Value;
 
 use super::{
     chat::model_problem,
