@@ -9,7 +9,7 @@ use hinagata::{
 };
 use serde_json::{Value, json};
 
-const SHARED: &str = "user_data/shared/prompts";
+pub(crate) const SHARED: &str = "user_data/shared/prompts";
 
 const TRIAGE: &str = r#"module: support_triage
 description: How urgent is it?
@@ -36,7 +36,7 @@ sections:
 "#;
 const TONE: &str = "sections:\n  guidelines: [Be brief.]\n";
 
-fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
+pub(crate) fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
     let place = tempfile::tempdir().expect("a temporary directory");
     for (name, text) in files {
         let path = place.path().join(SHARED).join(name);
@@ -521,7 +521,7 @@ fn modules_that_are_no_prompts_are_merged_and_compiled() {
     assert_eq!((unknown.code(), unknown.near()), (Code::Validation, &["who".to_owned()][..]));
     let undeclared = AdHocModules::from_files([file("d.yaml")]).expect_err("who?");
     let place = undeclared.place().expect("has a place");
-    assert_eq!((place.line, place.column, place.excerpt.as_deref()), (4, 7, Some("to {{ whom }}")));
+    assert_eq!((place.line, place.column, place.excerpt.as_deref()), (4, 14, Some("    - 'to {{ whom }}'")));
     assert_eq!(
         AdHocModules::from_files([file("none.yaml")]).expect_err("is not there").code(),
         Code::NotFound

@@ -60,10 +60,7 @@ impl<'r, 'f> Reader<'r, 'f> {
 
     /// A text: fixed, `=path`, or with `{{ }}`. `==` at its start is a literal `=`.
     pub(super) fn text(&mut self, field: &str, node: &Node) -> Option<TextSpec> {
-        let text = match &node.data {
-            Data::Number(number) => number.to_string(),
-            _ => self.fields.string(field, node)?,
-        };
+        let text = self.fields.string(field, node)?;
         if let Some(literal) = text.strip_prefix("==") {
             return Some(TextSpec::Fixed(Text::from(format!("={literal}"))));
         }
@@ -74,12 +71,10 @@ impl<'r, 'f> Reader<'r, 'f> {
             // A template drops one trailing line break; so does a text.
             return Some(TextSpec::Fixed(Text::from(text.strip_suffix('\n').unwrap_or(&text))));
         }
-        let template = TemplateText {
-            engine: Language::Jinja,
-            text: text.into(),
-            file: self.fields.file().to_owned(),
-            first_line: self.fields.first_line_of(node),
-        };
+        let text = Arc::from(text);
+        let origin = self.fields.text_origin(node, &text);
+        let file = self.fields.file().to_owned();
+        let template = TemplateText { engine: Language::Jinja, text, file, origin };
         self.all.templates.push(ModuleTemplate { text: template, local: self.local.clone() });
         Some(TextSpec::Template(self.all.templates.len() - 1))
     }
