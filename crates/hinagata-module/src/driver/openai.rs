@@ -39,8 +39,8 @@ pub(super) fn write_request(
     Body::write(writer, options, |body| {
         body.set_model();
         body.try_set("messages", |writer| request.write_messages(&turns, writer))?;
-        if let Some(schema) = prompt.schema() {
-            let schema = OpenAiSchema::new(schema, "openai", &mut notes);
+        let schema = prompt.schema().and_then(|schema| OpenAiSchema::new(schema, "openai", &mut notes));
+        if let Some(schema) = schema {
             body.set("response_format", |writer| writer.write_object(|writer| schema.write(true, writer)));
         }
         body.set_some("max_completion_tokens", options.max_tokens);

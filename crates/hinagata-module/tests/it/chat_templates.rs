@@ -196,7 +196,7 @@ fn chat_templates_of_models_take_conversations_that_alternate() {
         }
     }
     assert!(!templates.is_empty(), "the directory has templates");
-    let mut refused = 0;
+    let (mut refused, mut about_turns) = (0, Vec::new());
     for case in cases() {
         for turns in [TurnRule::AsIs, TurnRule::Join, TurnRule::Alternate] {
             let messages = request(&case, turns);
@@ -209,8 +209,12 @@ fn chat_templates_of_models_take_conversations_that_alternate() {
             if turns == TurnRule::Alternate {
                 refusals.iter().for_each(|refusal| println!("    {refusal}"));
                 refused += refusals.len();
+                let is_about_turns =
+                    |refusal: &&String| refusal.contains("alternat") || refusal.contains("None");
+                about_turns.extend(refusals.iter().filter(is_about_turns).cloned());
             }
         }
     }
     println!("{refused} refusals");
+    assert_eq!(about_turns, Vec::<String>::new());
 }

@@ -24,7 +24,7 @@ impl<'b> Builder<'b> {
         let known_names = self.known_names();
         body.check_paths(&known_names)?;
         let mut templates = Vec::with_capacity(body.templates.len());
-        for ModuleTemplate { text, local } in &body.templates {
+        for ModuleTemplate { text, local, .. } in &body.templates {
             let before = self.reads.graphs.len();
             templates.push(self.template(text)?);
             // A loop variable is not a variable of the prompt.

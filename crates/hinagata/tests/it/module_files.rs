@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use hinagata::{
     Code, Engine, Error, Request,
     definition::{AdHocModules, PRESETS},
-    module::driver::Driver,
+    module::driver::{Driver, Files},
 };
 use serde_json::{Map, Value, json};
 
@@ -36,7 +36,7 @@ fn model_and_options_come_from_the_last_file_that_sets_them() {
 
 #[test]
 fn undefined_values_are_errors_where_a_file_says_so() {
-    let text = "context: {who: string, docs: list}\nsections:\n  objective: ['Greet {{ who }}.']\n  \
+    let text = "context: {who: {type: string}, docs: {type: list}}\nsections:\n  objective: ['Greet {{ who }}.']\n  \
         materials: [{each: docs, text: =item}]\n";
     let lenient = read(&[("a.yaml", text)]).expect("is read");
     let prompt = lenient.compile(&Map::new(), None).expect("compiles").to_json();
@@ -70,15 +70,25 @@ sections:
   inputs: [{text: "==z"}, {if: who, text: =tone, else: none}]
   materials:
     - {each: docs, as: d, where: d.content, material: {id: =d.id, title: =d.title, content: =d.content, usage: 3}}
-    - {material: {id: m, title: "==t", content: fixed, attachments: [{image_url: "https://e.test/a.png"}]}}
+    - {material: {id: m, title: "==t", content: fixed, attachments: [{image_url: "data:image/png;base64,aGk="}]}}
   chunks: [{chunk: {partOf: m, content: c, index: 1, total: 2}}]
   extras: [{json: {a: ["==b", 1]}}]
   messages:
     - {message: {role: user, content: "==hi", name: Ann}}
+    - {message: {role: user, content: look, attachments: [{file: a.txt, mime_type: text/plain}]}}
     - {message: {role: assistant, content: "", toolCalls: [{id: c1, name: f, arguments: {x: "==1"}}]}}
     - {message: {role: tool, content: done, name: f, toolCallId: c1}}
   schema: [{json: {type: object, properties: {a: {const: "==a"}}, required: [a]}}]
 "#;
+
+/// Every file has the same text.
+struct Notes;
+
+impl Files for Notes {
+    fn read(&self, _path: &str) -> Result<Vec<u8>, String> {
+        Ok(b"notes".to_vec())
+    }
+}
 
 #[test]
 fn a_merged_module_can_be_read_again() {
@@ -96,7 +106,8 @@ fn a_merged_module_can_be_read_again() {
 
     let compiled = hinagata::module::CompiledPrompt::from_json(&before.to_json()).expect("is a prompt");
     for driver in Driver::ALL {
-        let body = |prompt| driver.format(prompt, &modules.request_options()).expect("is sent").to_value();
+        let options = modules.request_options().with_files(Notes);
+        let body = |prompt| driver.format(prompt, &options).expect("is sent").to_value();
         assert_eq!(body(&compiled), body(&before), "{}", driver.name());
     }
     for (name, text) in PRESETS {
@@ -203,7 +214,7 @@ fn errors_in_texts_of_other_prompts_name_line_and_column_of_the_file() {
         (
             "prompt.json",
             "{\"messages\": [{\"role\": \"user\", \"content\": \"\\u00e9\\n{{ oops | nofilter }}\"}]}",
-            "1:64",
+            "1:62",
         ),
         ("template.md", "---\nprompt: \"a {{ oops | nofilter }}\"\n---\n", "2:22"),
         ("template.md", "---\ntype: x\n---\na\n {{ oops | nofilter }}", "5:12"),

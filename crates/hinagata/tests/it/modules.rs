@@ -219,7 +219,8 @@ fn values_are_data_and_never_structure() {
     let variables = json!({"docs": [{"id": hostile, "title": hostile, "content": hostile}], "who": hostile});
     let rendered = module(text, &variables).expect("renders");
     let prompt = rendered.prompt().expect("is a module").to_json();
-    assert_eq!(prompt["data"][0]["items"], json!([hostile, hostile]));
+    let escaped = hostile.replace("## Heading", "\\## Heading");
+    assert_eq!(prompt["data"][0]["items"], json!([escaped, escaped]));
     assert_eq!((&prompt["data"][2]["content"], &prompt["data"][2]["id"]), (&json!(hostile), &json!(hostile)));
     assert_eq!(rendered.messages().len(), 3);
 }
@@ -243,10 +244,10 @@ fn what_a_message_cannot_have_is_not_lost() {
     let calls = json!([{"id": "c1", "name": "look", "arguments": {}}]);
     let files = json!([{"type": "image_url", "image_url": {"url": "https://e.test/a.png"}}]);
     assert!(module(text, &json!({"m": {"role": "assistant", "calls": calls}})).is_ok());
+    assert!(module(text, &json!({"m": {"role": "tool", "id": "c1", "files": files}})).is_ok());
     for (given, lost) in [
         (json!({"role": "user", "calls": calls}), "`toolCalls`"),
         (json!({"role": "user", "id": "c1"}), "`toolCallId`"),
-        (json!({"role": "tool", "id": "c1", "files": files}), "`attachments`"),
     ] {
         let error = module(text, &json!({"m": given})).expect_err(lost);
         assert!(error.message().contains(lost), "{error:?}");

@@ -310,7 +310,7 @@ impl<'p> World<'p> for AdHocWorld<'p> {
         let render = Render::new().with_limits(self.limits.clone());
         let placed = |error| error_in_file(error, &written.text);
         let text = render.render_text(template, &variables).map_err(placed)?;
-        if !may_have_heading(&text) {
+        if !written.has_headings || !may_have_heading(&text) {
             return Ok(text.into());
         }
         // Values cannot open headings: the origins of the pieces show which lines are theirs.

@@ -11,6 +11,7 @@ use super::{
     entry::Collected,
     path::Path,
     spec::{NumberSpec, PathUse, TextSpec, ValueSpec},
+    unescape_references,
 };
 use crate::definition::model::TemplateText;
 
@@ -75,8 +76,21 @@ impl<'r, 'f> Reader<'r, 'f> {
         let origin = self.fields.text_origin(node, &text);
         let file = self.fields.file().to_owned();
         let template = TemplateText { engine: Language::Jinja, text, file, origin };
-        self.all.templates.push(ModuleTemplate { text: template, local: self.local.clone() });
+        self.all.templates.push(ModuleTemplate {
+            text: template,
+            local: self.local.clone(),
+            has_headings: false,
+        });
         Some(TextSpec::Template(self.all.templates.len() - 1))
+    }
+
+    /// A text that joins those of its section, in which values cannot open headings.
+    pub(super) fn entry_text(&mut self, field: &str, node: &Node) -> Option<TextSpec> {
+        let spec = self.text(field, node)?;
+        if let TextSpec::Template(number) = spec {
+            self.all.templates[number].has_headings = true;
+        }
+        Some(spec)
     }
 
     /// A text that cannot depend on variables, such as a heading.
@@ -141,7 +155,7 @@ impl<'r, 'f> Reader<'r, 'f> {
             }
             _ => ValueSpec::Fixed(node.to_value()),
         };
-        Some(if spec.is_fixed() { ValueSpec::Fixed(node.to_value()) } else { spec })
+        Some(if spec.is_fixed() { ValueSpec::Fixed(unescape_references(node.to_value())) } else { spec })
     }
 }
 

@@ -75,6 +75,8 @@ pub struct ModuleTemplate {
     pub text: TemplateText,
     /// The variable of the loop around it.
     pub local: Option<Arc<str>>,
+    /// Whether it joins texts among which a line can be a heading; contents of messages and materials are separate.
+    pub has_headings: bool,
 }
 
 impl ModuleBody {
@@ -121,12 +123,30 @@ fn module_to_json<C>(context: &Parameters, module: &PromptModule<C>) -> Value {
     all
 }
 
+/// The value of fixed data in a module file, in which `==` starts a text with `=`.
+fn unescape_references(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with("==") => Value::String(text[1..].to_owned()),
+        Value::Array(items) => items.into_iter().map(unescape_references).collect(),
+        Value::Object(entries) => {
+            entries.into_iter().map(|(key, value)| (key, unescape_references(value))).collect()
+        }
+        other => other,
+    }
+}
+
 /// A fixed value as a module file writes it: `==` for a text that starts with `=`.
 fn escape_references(value: Value) -> Value {
     match value {
         Value::String(text) if text.starts_with('=') => Value::String(format!("={text}")),
         Value::Array(items) => items.into_iter().map(escape_references).collect(),
-        Value::Object(entries) => {
+        Value::Object(mut entries) => {
+            // The result of a tool has its text as content in a file.
+            if entries.get("role") == Some(&json!("tool")) && entries.get("kind") == Some(&json!("text")) {
+                entries.shift_remove("kind");
+                let text = entries.shift_remove("value").unwrap_or_default();
+                entries.insert("content".to_owned(), text);
+            }
             entries.into_iter().map(|(key, value)| (key, escape_references(value))).collect()
         }
         other => other,
