@@ -6,7 +6,7 @@ use annotate_snippets::normalize_untrusted_str;
 use serde::Serialize;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-use crate::{failure::Failure, workspace::Globals};
+use crate::{diagnostic::Diagnostic, failure::Failure, workspace::Globals};
 
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,16 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
 /// Prints a status to standard error. Write errors are ignored.
 pub(crate) fn print_status(text: &str) {
     let _ = anstream::stderr().write_all(text.as_bytes());
+}
+
+/// Prints a diagnostic to standard error. Scripts read a line of JSON.
+pub(crate) fn print_diagnostic(diagnostic: &Diagnostic, format: Format) {
+    print_status(&match format {
+        Format::Text => diagnostic.render_text(),
+        Format::Json => {
+            format!("{}\n", serde_json::json!({diagnostic.level.as_str(): diagnostic.to_json()}))
+        }
+    });
 }
 
 /// An untrusted text, on one line and without control characters.

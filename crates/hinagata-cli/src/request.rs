@@ -58,23 +58,29 @@ impl RequestArguments {
         mut options: RequestOptions,
         redactor: &Redactor,
     ) -> Result<RequestOptions, Failure> {
+        self.check_format(output_format)?;
+        if let Some(model) = &self.model {
+            options.model = Some(model.clone());
+        }
+        self.with_files(options, redactor)
+    }
+
+    /// Refuses arguments that need a provider request.
+    pub(crate) fn check_format(&self, output_format: Option<OutputFormat>) -> Result<(), Failure> {
         let passed = [
             ("--model", self.model.is_some()),
             ("--files", self.files.is_some()),
             ("--turns", self.turns.is_some()),
         ];
-        if let Some((name, _)) = passed.into_iter().find(|(_, passed)| *passed)
-            && output_format.and_then(OutputFormat::driver).is_none()
-        {
-            return Err(Failure::usage_error(format!(
-                "`{name}` requires a provider format such as `--format openai`"
-            ))
-            .with_hint("choose a provider with `--format`, such as `--format openai`"));
+        match passed.into_iter().find(|(_, passed)| *passed) {
+            Some((name, _)) if output_format.and_then(OutputFormat::driver).is_none() => {
+                Err(Failure::usage_error(format!(
+                    "`{name}` requires a provider format such as `--format openai`"
+                ))
+                .with_hint("choose a provider with `--format`, such as `--format openai`"))
+            }
+            _ => Ok(()),
         }
-        if let Some(model) = &self.model {
-            options.model = Some(model.clone());
-        }
-        self.with_files(options, redactor)
     }
 
     /// Whether files may be attached.

@@ -10,12 +10,12 @@ use hinagata::{Catalog, Engine, ROOT_VARIABLE, Reason, WorkspaceRoot, secret::Re
 #[cfg(feature = "mcp")]
 use hinagata_host::{Environment, ProcessKind};
 use hinagata_host::{OpenOptions, OpenWorkspace};
-use serde_json::json;
 
 use crate::{
     diagnostic::{Diagnostic, Level},
     failure::Failure,
-    output, paths, python,
+    output::{self, Format},
+    paths, python,
 };
 
 /// Options that every command takes.
@@ -249,12 +249,7 @@ impl Workspace {
         self.print_diagnostic(&diagnostic);
     }
 
-    /// Scripts read a line of JSON.
     fn print_diagnostic(&self, diagnostic: &Diagnostic) {
-        let text = match self.json {
-            false => diagnostic.render_text(),
-            true => format!("{}\n", json!({diagnostic.level.as_str(): diagnostic.to_json()})),
-        };
-        output::print_status(&text);
+        output::print_diagnostic(diagnostic, if self.json { Format::Json } else { Format::Text });
     }
 }

@@ -1,9 +1,11 @@
 //! Reads the fields of documents and collects all problems, so that an author sees them at once.
 
+use std::{cell::OnceCell, sync::Arc};
+
 use hinagata_value::ValueType;
 use serde_json::{Value, json};
 
-use crate::{Data, Error, Hint, Node, Place, Reason};
+use crate::{Data, Error, Hint, Node, Place, Reason, TextOrigin};
 
 /// Maximum number of problems in one error.
 const MAX_PROBLEMS: usize = 50;
@@ -13,6 +15,8 @@ const MAX_PROBLEMS: usize = 50;
 pub struct Fields<'a> {
     file: &'a str,
     text: &'a str,
+    /// `text`, for texts that outlive this reader.
+    content: OnceCell<Arc<str>>,
     problems: Vec<Problem>,
     /// Accepted fields that are probably mistakes.
     warnings: Vec<Problem>,
@@ -59,7 +63,7 @@ pub fn unknown_field_message(name: &str) -> String {
 impl<'a> Fields<'a> {
     /// A reader for `file`, whose content is `text`.
     pub fn new(file: &'a str, text: &'a str) -> Self {
-        Self { file, text, problems: Vec::new(), warnings: Vec::new() }
+        Self { file, text, content: OnceCell::new(), problems: Vec::new(), warnings: Vec::new() }
     }
 
     /// The name of the file.
@@ -199,15 +203,13 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The line on which the text of `node` starts; a block scalar starts below its `|` or `>`.
-    pub fn first_line_of(&self, node: &Node) -> u32 {
-        let line = node.at.line.max(1);
-        let written = self.text.lines().nth(line as usize - 1).unwrap_or_default();
-        let after: String = written.chars().skip((node.at.column as usize).saturating_sub(1)).collect();
-        match after.trim_end().as_bytes() {
-            [b'|' | b'>', rest @ ..] if rest.iter().all(|byte| b"+-0123456789".contains(byte)) => line + 1,
-            _ => line,
+    /// Where `text`, the string `node`, is in the file.
+    pub fn text_origin(&self, node: &Node, text: &Arc<str>) -> TextOrigin {
+        if node.at.column == 0 {
+            return TextOrigin::from_line(node.at.line);
         }
+        let content = self.content.get_or_init(|| self.text.into());
+        TextOrigin::from_string(Arc::clone(content), node.at, Arc::clone(text))
     }
 
     /// Adds a problem of a field at `place`.

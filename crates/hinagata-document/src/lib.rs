@@ -34,6 +34,7 @@ mod number;
 mod place;
 pub mod python;
 mod reason;
+mod text_origin;
 pub mod toml;
 pub mod yaml;
 
@@ -47,4 +48,5 @@ pub use node::{Data, Node};
 pub use number::warn_of_long_number;
 pub use place::{Cursor, LineColumn, Place, SyntaxProblem};
 pub use reason::Reason;
+pub use text_origin::TextOrigin;
 pub use yaml::yaml_value;

@@ -442,13 +442,14 @@ impl<C> Clone for TextItem<C> {
 }
 
 macro_rules! shown_as_json {
-    ($($type:ident),*) => {$(
+    ($with:tt: $($type:ident),*) => {$(
         impl<C> fmt::Debug for $type<C> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "{}", self.to_json())
+                write!(f, "{}", self.to_json $with)
             }
         }
     )*};
 }
 
-shown_as_json!(Entry, Dynamic, DynamicText, SectionEntry, SubsectionEntry, Item, TextItem);
+shown_as_json!((): Dynamic, DynamicText);
+shown_as_json!((&std::convert::identity): Entry, SectionEntry, SubsectionEntry, Item, TextItem);

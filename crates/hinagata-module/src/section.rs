@@ -193,14 +193,22 @@ pub enum Order {
 }
 
 impl Order {
+    /// All orders.
+    pub const ALL: [Self; 2] = [Self::Standard, Self::Cache];
+
+    /// The name in module files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Standard => "standard",
+            Self::Cache => "cache",
+        }
+    }
+
     /// The order with this name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        match name {
-            "standard" => Some(Self::Standard),
-            "cache" => Some(Self::Cache),
-            _ => None,
-        }
+        Self::ALL.into_iter().find(|order| order.name() == name)
     }
 }
 

@@ -52,8 +52,8 @@ pub use hinagata_catalog::{
     record_resolution, source, store,
 };
 pub use hinagata_document::{
-    Code, CodeSpec, Diagnostic, Digest, Error, Hint, HintText, InvalidDigest, Place, Reason, Result,
-    Severity, warn_of_long_number,
+    Code, CodeSpec, Diagnostic, Digest, Error, Hint, HintText, InvalidDigest, LineColumn, Place, Reason,
+    Result, Severity, TextOrigin, warn_of_long_number,
 };
 pub use hinagata_module as module;
 pub use hinagata_tokens as tokens;

@@ -1,6 +1,6 @@
 //! Templates by name, as `include` and `extends` write them.
 
-use hinagata_document::{Code, Error, Reason, Result, front_matter};
+use hinagata_document::{Code, Error, Reason, Result, TextOrigin, front_matter};
 
 use crate::{
     Catalog, PromptId,
@@ -180,5 +180,6 @@ fn plain(path: String, name: &str, text: &str) -> Result<TemplateText> {
         Some(_) => Language::Jinja,
         None => Language::from_file_name(name),
     };
-    Ok(TemplateText { engine, text: split.template.into(), first_line: split.first_line, file: path })
+    let origin = TextOrigin::from_line(split.first_line);
+    Ok(TemplateText { engine, text: split.template.into(), origin, file: path })
 }

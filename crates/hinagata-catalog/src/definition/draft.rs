@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use super::declarations;
 use super::limits::PromptLimits;
-use super::messages::{self, DraftMessage, KnownRoles};
+use super::messages::{self, DraftMessage, DraftText, KnownRoles};
 use super::model::{Permissions, Settings, UndefinedMode};
 use super::parameter::Parameters;
 use crate::tool_document::OnError;
@@ -45,7 +45,7 @@ pub(super) struct Draft {
 /// A body inside of a document.
 #[derive(Clone, Debug)]
 pub(super) enum DraftBody {
-    Text { text: String, file: String, line: u32 },
+    Text(DraftText),
     Messages(Vec<DraftMessage>),
 }
 
@@ -179,9 +179,8 @@ impl Draft {
     }
 
     fn read_text(&mut self, fields: &mut Fields<'_>, key: &str, node: &Node) {
-        let file = fields.file().to_owned();
-        self.body =
-            fields.string(key, node).map(|text| DraftBody::Text { text, file, line: node.at.line.max(1) });
+        let text = fields.string(key, node);
+        self.body = text.map(|text| DraftBody::Text(DraftText::from_node(fields, node, &text)));
     }
 
     fn read_metadata(&mut self, fields: &mut Fields<'_>, node: &Node) {

@@ -1,6 +1,8 @@
 //! Bodies that are lists of messages.
 
-use hinagata_document::{Fields, Node, truncate_for_display};
+use std::sync::Arc;
+
+use hinagata_document::{Fields, Node, TextOrigin, truncate_for_display};
 use hinagata_template::Language;
 use serde_json::{Map, Value};
 
@@ -19,22 +21,23 @@ pub(super) enum KnownRoles {
 /// A message before the language of its templates is known.
 #[derive(Clone, Debug)]
 pub(super) struct DraftMessage {
-    role: Text,
+    role: DraftText,
     parts: Vec<DraftPart>,
     unknown: Map<String, Value>,
 }
 
 #[derive(Clone, Debug)]
 enum DraftPart {
-    Text(Text),
+    Text(DraftText),
     Other { kind: String, fields: Map<String, Value> },
 }
 
+/// A template before its language is known.
 #[derive(Clone, Debug)]
-struct Text {
-    text: String,
+pub(super) struct DraftText {
+    text: Arc<str>,
     file: String,
-    line: u32,
+    origin: TextOrigin,
 }
 
 /// Reads the value of `messages`; `None` when it contains no message.
@@ -65,7 +68,11 @@ fn message(fields: &mut Fields<'_>, index: usize, node: &Node, roles: KnownRoles
         );
         return None;
     }
-    let mut draft = DraftMessage { role: text(fields, node, "user"), parts: Vec::new(), unknown: Map::new() };
+    let mut draft = DraftMessage {
+        role: DraftText::whole_lines(fields, node, "user"),
+        parts: Vec::new(),
+        unknown: Map::new(),
+    };
     for (key, value) in node.as_map().unwrap_or_default() {
         let field = format!("{path}.{key}");
         match key.as_str() {
@@ -85,9 +92,9 @@ fn message(fields: &mut Fields<'_>, index: usize, node: &Node, roles: KnownRoles
 }
 
 /// Reads a role: a known name, or a template that takes the role from data.
-fn role(fields: &mut Fields<'_>, field: &str, node: &Node, roles: KnownRoles) -> Option<Text> {
+fn role(fields: &mut Fields<'_>, field: &str, node: &Node, roles: KnownRoles) -> Option<DraftText> {
     if node.as_str().is_some_and(|word| word.contains("{{")) {
-        return Some(text(fields, node, node.as_str().unwrap_or_default()));
+        return Some(DraftText::from_node(fields, node, node.as_str().unwrap_or_default()));
     }
     match node.as_str().filter(|word| roles == KnownRoles::Any && !word.is_empty()) {
         Some(word) if Role::from_name(word).is_none() => {
@@ -99,16 +106,12 @@ fn role(fields: &mut Fields<'_>, field: &str, node: &Node, roles: KnownRoles) ->
             fields.one_of(field, node, &Role::NAMES, Role::from_name)?;
         }
     }
-    Some(text(fields, node, node.as_str().unwrap_or_default()))
-}
-
-fn text(fields: &Fields<'_>, node: &Node, text: &str) -> Text {
-    Text { text: text.to_owned(), file: fields.file().to_owned(), line: node.at.line.max(1) }
+    Some(DraftText::from_node(fields, node, node.as_str().unwrap_or_default()))
 }
 
 fn content(fields: &mut Fields<'_>, field: &str, node: &Node) -> Vec<DraftPart> {
     if let Some(words) = node.as_str() {
-        return vec![DraftPart::Text(text(fields, node, words))];
+        return vec![DraftPart::Text(DraftText::from_node(fields, node, words))];
     }
     if node.as_list().is_none() {
         fields.problem(
@@ -128,7 +131,7 @@ fn content(fields: &mut Fields<'_>, field: &str, node: &Node) -> Vec<DraftPart> 
 
 fn part(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<DraftPart> {
     if let Some(words) = node.as_str() {
-        return Some(DraftPart::Text(text(fields, node, words)));
+        return Some(DraftPart::Text(DraftText::from_node(fields, node, words)));
     }
     let Some(entries) = node.as_map() else {
         fields.problem(
@@ -152,7 +155,7 @@ fn part(fields: &mut Fields<'_>, field: &str, node: &Node) -> Option<DraftPart> 
             return None;
         };
         let string = fields.string(&format!("{field}.text"), words)?;
-        return Some(DraftPart::Text(text(fields, words, &string)));
+        return Some(DraftPart::Text(DraftText::from_node(fields, words, &string)));
     }
     let others =
         entries.iter().filter(|(key, _)| key != "type").map(|(key, value)| (key.clone(), value.to_value()));
@@ -168,14 +171,28 @@ impl DraftMessage {
         };
         let role = Role::from_name(&self.role.text).unwrap_or_else(|| match self.role.text.contains("{{") {
             true => Role::Template(self.role.finish(engine)),
-            false => Role::Other(self.role.text.into()),
+            false => Role::Other(self.role.text.as_ref().into()),
         });
         Message { role, parts: self.parts.into_iter().map(part).collect(), unknown: self.unknown }
     }
 }
 
-impl Text {
-    fn finish(self, engine: Language) -> TemplateText {
-        TemplateText { engine, text: self.text.into(), file: self.file, first_line: self.line }
+impl DraftText {
+    /// The string `node` with the value `text`.
+    pub(super) fn from_node(fields: &Fields<'_>, node: &Node, text: &str) -> Self {
+        let text = Arc::from(text);
+        let origin = fields.text_origin(node, &text);
+        Self { text, file: fields.file().to_owned(), origin }
+    }
+
+    /// A text whose lines are those of the file, from the line of `node`.
+    pub(super) fn whole_lines(fields: &Fields<'_>, node: &Node, text: &str) -> Self {
+        let origin = TextOrigin::from_line(node.at.line);
+        Self { text: text.into(), file: fields.file().to_owned(), origin }
+    }
+
+    /// The template in the language `engine`.
+    pub(super) fn finish(self, engine: Language) -> TemplateText {
+        TemplateText { engine, text: self.text, file: self.file, origin: self.origin }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use hinagata_document::{Error, Place};
+use hinagata_document::{Error, Place, TextOrigin};
+use hinagata_module::driver::RequestOptions;
 use hinagata_template::Language;
 use serde_json::{Map, Value};
 
@@ -111,8 +112,8 @@ pub struct TemplateText {
     pub text: Arc<str>,
     /// The file, as a path from the workspace root.
     pub file: String,
-    /// The line of the file on which the text starts, to map places in the text to places in the file.
-    pub first_line: u32,
+    /// Where the text is in the file.
+    pub origin: TextOrigin,
 }
 
 /// A message of a prompt that is a list of messages.
@@ -308,6 +309,39 @@ pub struct Settings {
     pub languages: Vec<String>,
     /// The result of the prompt.
     pub returns: Option<Value>,
+}
+
+impl Settings {
+    /// The model and its options, as `model` and `config` set them.
+    #[must_use]
+    pub fn request_options(&self) -> RequestOptions {
+        let model = match &self.model {
+            Some(Value::String(name)) => Some(name.clone()),
+            Some(other) => other.get("name").and_then(Value::as_str).map(str::to_owned),
+            None => None,
+        };
+        let any = |names: &[&str]| {
+            let config = self.config.as_ref()?;
+            names.iter().find_map(|name| config.get(name))
+        };
+        let stop = any(&["stop", "stopSequences", "stop_sequences"]);
+        RequestOptions {
+            model,
+            max_tokens: any(&["max_tokens", "maxOutputTokens", "maxTokens"]).and_then(Value::as_u64),
+            temperature: any(&["temperature"]).and_then(Value::as_f64),
+            top_p: any(&["top_p", "topP"]).and_then(Value::as_f64),
+            top_k: any(&["top_k", "topK"]).and_then(Value::as_u64),
+            stop: match stop {
+                Some(Value::String(text)) => vec![text.clone()],
+                Some(Value::Array(texts)) => {
+                    texts.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+                }
+                _ => Vec::new(),
+            },
+            seed: any(&["seed"]).and_then(Value::as_i64),
+            ..RequestOptions::default()
+        }
+    }
 }
 
 /// A file that a definition was read from.

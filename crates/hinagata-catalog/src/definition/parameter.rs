@@ -2,7 +2,7 @@
 
 use hinagata_document::Place;
 pub use hinagata_value::ValueType;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 /// How a parameter gets its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,6 +66,22 @@ pub enum Proposals {
     },
 }
 
+impl Proposals {
+    /// The proposals as JSON, in the form of a file.
+    fn to_json(&self) -> Value {
+        match self {
+            Self::List(values) => json!(values),
+            Self::Files(pattern) => json!({"glob": pattern}),
+            Self::Environ(name) => json!({"environ": name}),
+            Self::By { parameter, values } => {
+                let values: Map<String, Value> =
+                    values.iter().map(|(value, list)| (value.clone(), json!(list))).collect();
+                json!({"by": parameter, "values": values})
+            }
+        }
+    }
+}
+
 /// A declared input of a prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
@@ -102,6 +118,29 @@ impl Parameter {
     #[must_use]
     pub fn must_be_passed(&self) -> bool {
         self.class == ParameterClass::Required && self.origin == Origin::Default
+    }
+
+    /// The declaration as JSON, in the form of a file. The default of a secret is left out.
+    pub(super) fn to_declaration(&self) -> Value {
+        let origin = match self.origin {
+            Origin::Default => None,
+            Origin::System => Some("system"),
+            Origin::Environ => Some("environ"),
+        };
+        let yes = |flag: bool| flag.then_some(Value::Bool(true));
+        let fields = [
+            ("type", Some(self.kind.name().into())),
+            ("required", yes(self.class == ParameterClass::Required)),
+            ("default", self.default.clone().filter(|_| !self.secret)),
+            ("description", self.description.clone().map(Value::String)),
+            ("source", origin.map(Value::from)),
+            ("from", self.from.clone().map(Value::String)),
+            ("secret", yes(self.secret)),
+            ("schema", self.schema.clone()),
+            ("complete", self.proposals.as_ref().map(Proposals::to_json)),
+        ];
+        let known = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Value::Object(known.chain(self.unknown.clone()).collect())
     }
 
     /// Merges an optional declaration with a custom one of the same name. The optional default has the higher rank;

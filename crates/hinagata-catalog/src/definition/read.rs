@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use hinagata_document::{Error, Fields, Node, Place, Reason, Result, front_matter, json, yaml};
+use hinagata_document::{Error, Fields, Node, Place, Reason, Result, TextOrigin, front_matter, json, yaml};
 use hinagata_template::Language;
 use serde_json::Value;
 
 use super::computed::Computed;
 use super::draft::{self, Draft, DraftBody};
+use super::messages::DraftText;
 use super::model::{Body, Definition, FileRead, Hooks, Metadata, TemplateText};
 use super::{declarations, module, python};
 use crate::PromptId;
@@ -210,12 +211,8 @@ impl Reader<'_> {
             draft.limits = Some(draft::read_limits(&mut fields, "LIMITS", node));
         }
         if let Some(node) = constant("TEMPLATE") {
-            let line = node.at.line;
-            let body = fields.string("TEMPLATE", node).map(|text| DraftBody::Text {
-                text,
-                file: file.clone(),
-                line,
-            });
+            let text = fields.string("TEMPLATE", node);
+            let body = text.map(|text| DraftBody::Text(DraftText::whole_lines(&fields, node, &text)));
             draft.body = body.or(draft.body);
         }
         draft.warnings = fields.take_warnings();
@@ -233,10 +230,7 @@ impl Reader<'_> {
 
     fn assemble(&mut self, mut draft: Draft, hooks: Hooks, default_engine: Language) -> Result<Definition> {
         let body = match draft.body.take() {
-            Some(DraftBody::Text { text, file, line }) => {
-                let engine = draft.engine.unwrap_or(default_engine);
-                Body::Text(TemplateText { engine, text: text.into(), file, first_line: line })
-            }
+            Some(DraftBody::Text(text)) => Body::Text(text.finish(draft.engine.unwrap_or(default_engine))),
             Some(DraftBody::Messages(messages)) => {
                 let engine = draft.engine.unwrap_or(default_engine);
                 Body::Messages(messages.into_iter().map(|message| message.finish(engine)).collect())
@@ -324,14 +318,12 @@ impl Reader<'_> {
             Some(DraftBody::Messages(messages)) => {
                 Body::Messages(messages.into_iter().map(|message| message.finish(engine)).collect())
             }
-            Some(DraftBody::Text { text, file, line }) => {
-                Body::Text(TemplateText { engine, text: text.into(), file, first_line: line })
-            }
+            Some(DraftBody::Text(text)) => Body::Text(text.finish(engine)),
             None => Body::Text(TemplateText {
                 engine,
                 text: split.template.into(),
                 file,
-                first_line: split.first_line,
+                origin: TextOrigin::from_line(split.first_line),
             }),
         })
     }

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use hinagata_document::{Error, Reason, Result};
+use hinagata_document::{Error, Reason, Result, TextOrigin};
 use serde_json::json;
 
 use super::*;
@@ -42,8 +42,8 @@ fn a_template_alone_is_a_prompt() {
     assert_eq!(found.metadata.name, "A-Prompt");
     assert_eq!((found.metadata.version.as_str(), found.metadata.kind.as_str()), ("1.0.0", "custom"));
     assert_eq!(
-        (&*text(&found).text, text(&found).engine, text(&found).first_line),
-        ("Hello {{ name }}\n", Language::Jinja, 1)
+        (&*text(&found).text, text(&found).engine, &text(&found).origin),
+        ("Hello {{ name }}\n", Language::Jinja, &TextOrigin::from_line(1))
     );
     assert_eq!(text(&found).file, "prompts/A-Prompt/template.md");
     assert!(found.parameters.is_empty() && !found.hooks.has_any());
@@ -60,7 +60,7 @@ fn front_matter_declares() {
     assert_eq!((found.metadata.name.as_str(), found.metadata.version.as_str()), ("Greeting", "2.1"));
     assert_eq!(found.metadata.extends.as_deref(), Some("base"));
     assert_eq!(found.metadata.tags, ["a", "b"]);
-    assert_eq!((text(&found).engine, text(&found).first_line), (Language::Go, 18));
+    assert_eq!((text(&found).engine, &text(&found).origin), (Language::Go, &TextOrigin::from_line(18)));
     assert_eq!(found.undefined, Some(UndefinedMode::Error));
     assert_eq!(found.parameters.names(ParameterClass::Required), ["who"]);
     assert_eq!(found.parameters.names(ParameterClass::Optional), ["style", "times"]);

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use hinagata::{
     RenderedBody,
-    definition::{AdHocModules, PRESETS, module_error, preset},
+    definition::{AdHocModules, PRESETS, Parameter, module_error, preset},
     from_text,
     module::{
-        CompiledPrompt, Order, TextOptions,
+        CompiledPrompt, Order, Part, TextOptions,
         driver::{OutputFormat, RequestOptions},
         prompt_text,
     },
@@ -15,6 +15,8 @@ use hinagata::{
 use serde_json::{Map, Value, json};
 
 use crate::{
+    diagnostic::{Diagnostic, Level},
+    exit,
     failure::Failure,
     input::Inputs,
     output::{self, Format},
@@ -27,7 +29,8 @@ use crate::{
 /// Inspect module files stage by stage
 ///
 /// Use `hina render` for modules that are prompts. This command reads module files that need not belong to a prompt: it
-/// merges them in order, with everything they use, and compiles them with variables.
+/// merges them in order, with everything they use, and compiles them with variables. It obeys `model`, `config`, `order`
+/// and `undefined` of the files; the last file that has a key sets it. What it prints as JSON can be passed as a file.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
@@ -97,19 +100,23 @@ struct ModuleCall {
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     match &arguments.stage {
-        Stage::Merge { files } => output::print_json(&AdHocModules::from_files(files)?.to_json()),
+        Stage::Merge { files } => {
+            let modules = AdHocModules::from_files(files)?;
+            print_file_warnings(&modules, globals);
+            warn_of_secrets(&modules, globals);
+            output::print_json(&modules.to_json())
+        }
         Stage::Compile { call, flat } => {
-            let prompt = call.compile(*flat)?;
-            print_warnings(&prompt, globals);
+            let (prompt, _) = call.compile(*flat, globals)?;
             output::print_json(&prompt.to_json())
         }
         Stage::Format { call, format, request } => {
             // Only attached files need the settings.
             let workspace = request.has_files().then(|| Workspace::open(globals)).transpose()?;
             let redactor = workspace.as_ref().map(Workspace::redactor).unwrap_or_default();
-            let options = request.apply_to(Some(*format), RequestOptions::default(), &redactor)?;
-            let prompt = call.compile(false)?;
-            print_warnings(&prompt, globals);
+            request.check_format(Some(*format))?;
+            let (prompt, options) = call.compile(false, globals)?;
+            let options = request.apply_to(Some(*format), options, &redactor)?;
             print(&prompt, *format, &options, globals)?;
             for warning in request::redaction_warnings(&redactor) {
                 workspace.iter().for_each(|workspace| workspace.print_call_warning(&warning));
@@ -121,7 +128,8 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 impl ModuleCall {
-    fn compile(&self, flat: bool) -> Result<CompiledPrompt, Failure> {
+    /// The compiled prompt, and the model and its options that the files set.
+    fn compile(&self, flat: bool, globals: &Globals) -> Result<(CompiledPrompt, RequestOptions), Failure> {
         // An argument with `=` is a variable. A file with such a name can be passed as `./a=b.yaml`.
         let is_file = |argument: &&String| !argument.contains('=') || argument.starts_with("./");
         let (files, assignments): (Vec<&String>, Vec<&String>) = self.arguments.iter().partition(is_file);
@@ -129,17 +137,43 @@ impl ModuleCall {
             return Err(Failure::usage_error("no module file")
                 .with_hint("pass at least one `.yaml`, `.json` or `.toml`"));
         }
+        if let [file] = files.as_slice()
+            && let Some(prompt) = read_compiled(file)?
+        {
+            if flat || self.order.is_some() || !assignments.is_empty() || !self.vars.is_empty() {
+                return Err(Failure::usage_error(format!("`{file}` is a compiled prompt"))
+                    .with_hint("pass it without variables, `--vars`, `--order` and `--flat`"));
+            }
+            return Ok((prompt, RequestOptions::default()));
+        }
         let modules = AdHocModules::from_files(files)?;
+        print_file_warnings(&modules, globals);
         let assignments: Vec<String> = assignments.into_iter().cloned().collect();
         let passed = variables::read_variables(&self.vars, &assignments, &Inputs::default())?;
         let variables = typed_variables(&modules, &passed)?;
         let order = self.order.as_deref().and_then(Order::from_name);
-        stack::run_with_stack(&hinagata_value::Limits::default(), || {
+        let prompt = stack::run_with_stack(&hinagata_value::Limits::default(), || {
             let compiled =
                 if flat { modules.compile_flat(&variables) } else { modules.compile(&variables, order) };
-            Ok(compiled?)
-        })
+            Ok::<_, Failure>(compiled?)
+        })?;
+        for warning in &prompt.warnings {
+            print_warning(Diagnostic::new("", exit::Code::Success, warning.to_string()), globals);
+        }
+        Ok((prompt, modules.request_options()))
     }
+}
+
+/// The prompt in a file that `hina module compile` printed; `None` for other files.
+fn read_compiled(file: &str) -> Result<Option<CompiledPrompt>, Failure> {
+    // Whoever reads the file as a module reports that it is missing or invalid.
+    let text = if file.ends_with(".json") { std::fs::read(file).unwrap_or_default() } else { Vec::new() };
+    let Ok(document) = serde_json::from_slice::<Value>(&text) else { return Ok(None) };
+    let has_part = |part: &Part| document.get(part.name()).is_some_and(Value::is_array);
+    if !Part::ALL.iter().all(has_part) {
+        return Ok(None);
+    }
+    Ok(Some(CompiledPrompt::from_json(&document).map_err(|error| module_error(error.prefix_path(file)))?))
 }
 
 /// The variables. Texts are converted to the declared types.
@@ -159,12 +193,24 @@ pub(super) fn typed_variables(
     Ok(all)
 }
 
-fn print_warnings(prompt: &CompiledPrompt, globals: &Globals) {
-    if Format::from_globals(globals) == Format::Text {
-        for warning in &prompt.warnings {
-            output::print_status(&format!("warning: {warning}\n"));
-        }
+fn print_file_warnings(modules: &AdHocModules, globals: &Globals) {
+    for warning in modules.warnings() {
+        print_warning(Diagnostic::from(warning), globals);
     }
+}
+
+/// Warns that the merged module lacks the defaults of secrets.
+fn warn_of_secrets(modules: &AdHocModules, globals: &Globals) {
+    let is_hidden = |parameter: &&Parameter| parameter.secret && parameter.default.is_some();
+    for Parameter { name, .. } in modules.context().iter().filter(is_hidden) {
+        let message = format!("the default of `{name}` is left out because it is secret");
+        print_warning(Diagnostic::new("", exit::Code::Success, message), globals);
+    }
+}
+
+fn print_warning(mut diagnostic: Diagnostic, globals: &Globals) {
+    diagnostic.level = Level::Warning;
+    output::print_diagnostic(&diagnostic, Format::from_globals(globals));
 }
 
 fn print(

@@ -82,6 +82,7 @@ fn generation_config(prompt: &CompiledPrompt, options: &RequestOptions) -> Map<S
     if let Some(schema) = prompt.schema() {
         set("responseMimeType", Some("application/json".into()));
         match schema::to_gemini(schema) {
+            _ if schema::has_no_keywords(schema) => {}
             Some(schema) => set("responseSchema", Some(schema)),
             None => set("responseJsonSchema", Some(schema.clone())),
         }

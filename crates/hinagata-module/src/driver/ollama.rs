@@ -11,6 +11,7 @@ use super::{
     openai,
     parts::note_messages,
     request::Notes,
+    schema::has_no_keywords,
 };
 use crate::{
     Attachment, CompiledPrompt, Element, Error, Message, MessageFormat, MessagePart, PartContent, Role,
@@ -35,7 +36,10 @@ pub(super) fn write_request(
         body.set_model();
         body.try_set("messages", |writer| request.write_messages(&turns, writer))?;
         if let Some(schema) = prompt.schema() {
-            body.set("format", |writer| writer.write_value(schema));
+            body.set("format", |writer| match has_no_keywords(schema) {
+                true => writer.write_string("json"),
+                false => writer.write_value(schema),
+            });
         }
         let settings = model_options(options);
         if !settings.is_empty() {

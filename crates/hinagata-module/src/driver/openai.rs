@@ -1,5 +1,9 @@
 //! OpenAI's chat completions: one message with the instructions, then one message for each element.
 
+use std::cell::Cell;
+
+use serde_json::Value;
+
 use super::{
     RequestOptions, Tool, TurnRule,
     body::Body,
@@ -31,12 +35,12 @@ pub(super) fn write_request(
     note_messages(conversation.messages(), FORMAT, &mut notes);
     let element_writer = ElementWriter::new(Dialect::Markdown, &conversation);
     let turns = Turns::from_conversation(conversation, Grouping::new(options, TurnRule::AsIs, FORMAT));
-    let request = Request { element_writer: &element_writer, options };
+    let request = Request { element_writer: &element_writer, options, bridges: Cell::new(0) };
     Body::write(writer, options, |body| {
         body.set_model();
         body.try_set("messages", |writer| request.write_messages(&turns, writer))?;
-        if let Some(schema) = prompt.schema() {
-            let schema = OpenAiSchema::new(schema, "openai", &mut notes);
+        let schema = prompt.schema().and_then(|schema| OpenAiSchema::new(schema, "openai", &mut notes));
+        if let Some(schema) = schema {
             body.set("response_format", |writer| writer.write_object(|writer| schema.write(true, writer)));
         }
         body.set_some("max_completion_tokens", options.max_tokens);
@@ -52,6 +56,11 @@ pub(super) fn write_request(
         Ok(())
     })?;
     turns.add_notes("openai", &mut notes);
+    for _ in 0..request.bridges.get() {
+        notes.add(format!(
+            "the assistant says `{BRIDGE}` between results of tools and the user, so that turns alternate"
+        ));
+    }
     Ok(notes)
 }
 
@@ -74,9 +83,15 @@ pub(super) fn write_tools(body: &mut Body<'_>, tools: &[Tool]) {
     body.set("tools", |writer| writer.write_list(|writer| tools.iter().for_each(|tool| one(writer, tool))));
 }
 
+/// The text of the assistant between results of tools and the user. Chat templates that demand alternating turns do not
+/// count calls and their results, and refuse the second user turn in a row.
+const BRIDGE: &str = "Understood.";
+
 struct Request<'r> {
     element_writer: &'r ElementWriter,
     options: &'r RequestOptions,
+    /// How often [`BRIDGE`] was written.
+    bridges: Cell<u32>,
 }
 
 impl Request<'_> {
@@ -92,14 +107,48 @@ impl Request<'_> {
             turns.write_opening(writer);
             // Images of tool results, which only a user message can have.
             let mut media: Vec<&Attachment> = Vec::new();
+            let mut last = None;
             for (speaker, elements) in turns.iter() {
                 if speaker != Speaker::Tool && speaker != Speaker::User {
                     self.write_media_message(&std::mem::take(&mut media), writer)?;
                 }
+                if speaker == Speaker::User && last == Some(Speaker::Tool) {
+                    self.write_bridge(writer);
+                }
                 self.write_turn(speaker, elements, &mut media, writer)?;
+                last = Some(speaker);
             }
             self.write_media_message(&media, writer)
         })
+    }
+
+    /// Whether turns alternate, as the chat templates of many models demand.
+    fn alternates(&self) -> bool {
+        self.options.turns == Some(TurnRule::Alternate)
+    }
+
+    fn write_bridge(&self, writer: &mut Writer) {
+        if self.alternates() {
+            self.bridges.set(self.bridges.get() + 1);
+            writer.write_object(|writer| {
+                writer.write_field("role", "assistant");
+                writer.write_field("content", BRIDGE);
+            });
+        }
+    }
+
+    /// Writes a message as it was read. Chat templates take an empty text where many fail at null.
+    fn write_item(&self, item: &Value, writer: &mut Writer) {
+        match item {
+            Value::Object(fields)
+                if self.alternates() && fields.get("content").is_none_or(Value::is_null) =>
+            {
+                let mut fields = fields.clone();
+                fields.insert("content".to_owned(), "".into());
+                writer.write_source(&Value::Object(fields));
+            }
+            _ => writer.write_source(item),
+        }
     }
 
     /// Writes one text if all instructions are texts, else a part for each, so that data cannot imitate an instruction.
@@ -143,7 +192,7 @@ impl Request<'_> {
         if let [turn] = elements
             && let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT))
         {
-            items.iter().for_each(|item| writer.write_source(item));
+            items.iter().for_each(|item| self.write_item(item, writer));
             return Ok(());
         }
         for result in elements.iter().filter_map(Turn::message).flat_map(Message::parts) {
@@ -186,6 +235,8 @@ impl Request<'_> {
                 }
                 Ok::<(), Error>(())
             })?;
+        } else if self.alternates() {
+            writer.write_field("content", "");
         }
         if has_calls {
             writer.write_key("tool_calls");
@@ -225,6 +276,7 @@ impl Request<'_> {
         if media.is_empty() {
             return Ok(());
         }
+        self.write_bridge(writer);
         writer.write_object(|writer| {
             writer.write_field("role", "user");
             writer.write_key("content");

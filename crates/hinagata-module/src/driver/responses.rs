@@ -63,8 +63,9 @@ pub(super) fn write_request(
                     .try_for_each(|(speaker, elements)| request.write_turn(speaker, elements, writer))
             })
         })?;
-        if let Some(schema) = prompt.schema() {
-            let schema = OpenAiSchema::new(schema, "openai-responses", &mut notes);
+        let schema =
+            prompt.schema().and_then(|schema| OpenAiSchema::new(schema, "openai-responses", &mut notes));
+        if let Some(schema) = schema {
             body.set("text", |writer| {
                 writer.write_object(|writer| {
                     writer.write_key("format");

@@ -10,20 +10,24 @@ use crate::{answer::LIST_KEY, json::Writer};
 /// The schema of the answer for OpenAI.
 pub(super) struct OpenAiSchema<'s> {
     name: String,
-    /// `None` if every JSON object is allowed.
-    schema: Option<Cow<'s, Value>>,
+    schema: Cow<'s, Value>,
     strict: bool,
 }
 
+/// Whether a schema is `true`, `false` or empty, which no provider accepts.
+pub(super) fn has_no_keywords(schema: &Value) -> bool {
+    schema.is_boolean() || schema.as_object().is_some_and(Map::is_empty)
+}
+
 impl<'s> OpenAiSchema<'s> {
-    /// The schema, closed for strict mode where that loses nothing, and with an object around a list.
-    pub(super) fn new(schema: &'s Value, driver: &str, notes: &mut Notes) -> Self {
+    /// The schema, closed for strict mode where that loses nothing, and with an object around a list; `None` if it has no
+    /// keywords.
+    pub(super) fn new(schema: &'s Value, driver: &str, notes: &mut Notes) -> Option<Self> {
         let name = schema_name(schema);
-        if schema.is_boolean() || schema.as_object().is_some_and(Map::is_empty) {
-            notes.add(format!(
-                "{driver} requires a schema with properties; the answer can be any JSON object"
-            ));
-            return Self { name, schema: None, strict: false };
+        if has_no_keywords(schema) {
+            // The mode for any JSON object is refused unless a message has the word JSON.
+            notes.add(format!("{driver} requires a schema with properties; the answer can be any text"));
+            return None;
         }
         let is_list = schema.get("type").and_then(Value::as_str) == Some("array");
         let schema: Cow<'s, Value> = if is_list {
@@ -32,21 +36,17 @@ impl<'s> OpenAiSchema<'s> {
         } else {
             Cow::Borrowed(schema)
         };
-        match close_objects(&schema, 0).filter(can_be_strict) {
-            Some(closed) => Self { name, schema: Some(Cow::Owned(closed)), strict: true },
+        Some(match close_objects(&schema, 0).filter(can_be_strict) {
+            Some(closed) => Self { name, schema: Cow::Owned(closed), strict: true },
             None => {
                 notes.add(format!("{driver} cannot enforce this schema; the model may deviate from it"));
-                Self { name, schema: Some(schema), strict: false }
+                Self { name, schema, strict: false }
             }
-        }
+        })
     }
 
     /// Writes the members of the format.
     pub(super) fn write(&self, in_object: bool, writer: &mut Writer) {
-        let Some(schema) = &self.schema else {
-            writer.write_field("type", "json_object");
-            return;
-        };
         writer.write_field("type", "json_schema");
         let fields = |writer: &mut Writer| {
             writer.write_field("name", &self.name);
@@ -54,7 +54,7 @@ impl<'s> OpenAiSchema<'s> {
                 writer.write_key("strict");
                 writer.write_value(&Value::Bool(true));
             }
-            writer.write_value_field("schema", schema);
+            writer.write_value_field("schema", &self.schema);
         };
         if in_object {
             writer.write_key("json_schema");

@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     CacheHint, CompiledPrompt, CustomSection, Dynamic, DynamicElement, DynamicText, Element, Entry, Error,
-    Part, Problem, PromptModule, Section, SectionEntry, SectionName, SubsectionEntry, Text, Texts, Yielded,
+    Order, Part, Problem, PromptModule, Section, SectionEntry, SectionName, SubsectionEntry, Text, Texts,
+    Yielded,
     element::Meta,
     entry::{Item, TextItem},
     section,
@@ -83,10 +84,23 @@ impl CompiledPrompt {
             data: part(&mut reader, Part::Data),
             output: part(&mut reader, Part::Output),
             schema: document.pointer("/metadata/outputSchema").cloned().map(Arc::new),
+            order: reader.read_order(document.pointer("/metadata/order")),
             ..Self::default()
         };
         Error::from_problems(reader.problems)?;
         Ok(prompt)
+    }
+}
+
+impl Reader<'_> {
+    fn read_order(&mut self, value: Option<&Value>) -> Order {
+        let Some(value) = value else { return Order::default() };
+        let known = value.as_str().and_then(Order::from_name);
+        if known.is_none() {
+            let names = Order::ALL.map(Order::name).join(", ");
+            self.problems.push(Problem::new("metadata.order", format!("expected one of {names}")));
+        }
+        known.unwrap_or_default()
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::{
-    Attachment, Chunk, CompiledPrompt, Content, Element, Entry, Material, Message, PromptModule,
+    Attachment, Chunk, CompiledPrompt, Content, Element, Entry, Material, Message, Order, PromptModule,
     SectionElement, SectionEntry, SectionItem, SubsectionElement, SubsectionEntry, Text, TextElement,
     element::{JsonContent, JsonElement, Meta},
     entry::{Item, TextItem},
@@ -286,7 +286,7 @@ impl SubsectionElement {
 }
 
 impl CompiledPrompt {
-    /// The prompt as a document: the three parts, and the schema under `metadata`.
+    /// The prompt as a document: the three parts; under `metadata` the schema, and the order unless it is standard.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let part = |elements: &[Element]| elements.iter().map(Element::to_json).collect::<Value>();
@@ -296,55 +296,61 @@ impl CompiledPrompt {
         if let Some(schema) = &self.schema {
             all["metadata"] = serde_json::json!({"outputSchema": **schema});
         }
+        if self.order != Order::Standard {
+            all["metadata"]["order"] = self.order.name().into();
+        }
         all
     }
 }
 
+/// Writes what does not depend on a context.
+pub(crate) type WriteFixed<'w> = &'w dyn Fn(Value) -> Value;
+
 impl<C> Entry<C> {
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self, fixed: WriteFixed<'_>) -> Value {
         match self {
-            Self::Text(content) => text(content),
-            Self::Element(element) => element.to_json(),
-            Self::Section(section) => section.to_json(),
-            Self::Subsection(subsection) => subsection.to_json(),
+            Self::Text(content) => fixed(text(content)),
+            Self::Element(element) => fixed(element.to_json()),
+            Self::Section(section) => section.to_json(fixed),
+            Self::Subsection(subsection) => subsection.to_json(fixed),
             Self::Dynamic(dynamic) => dynamic.to_json(),
         }
     }
 }
 
 impl<C> SectionEntry<C> {
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self, fixed: WriteFixed<'_>) -> Value {
         Object::of_kind("section")
             .with_some("category", self.category.map(crate::Part::name))
             .with("title", text(&self.title))
-            .with("items", self.items.iter().map(Item::to_json).collect::<Value>())
+            .with("items", self.items.iter().map(|item| item.to_json(fixed)).collect::<Value>())
             .finish(&self.meta)
     }
 }
 
 impl<C> SubsectionEntry<C> {
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self, fixed: WriteFixed<'_>) -> Value {
         Object::of_kind("subsection")
             .with("title", text(&self.title))
-            .with("items", self.items.iter().map(TextItem::to_json).collect::<Value>())
+            .with("items", self.items.iter().map(|item| item.to_json(fixed)).collect::<Value>())
             .finish(&self.meta)
     }
 }
 
 impl<C> Item<C> {
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self, fixed: WriteFixed<'_>) -> Value {
         match self {
-            Self::Text(item) => item.to_json(),
-            Self::Subsection(subsection) => subsection.to_json(),
+            Self::Text(item) => item.to_json(fixed),
+            Self::Subsection(subsection) => subsection.to_json(fixed),
             Self::Other(value) => Value::clone(value),
         }
     }
 }
 
 impl<C> TextItem<C> {
-    pub(crate) fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self, fixed: WriteFixed<'_>) -> Value {
         match self {
-            Self::Fixed(content) => text(content),
+            Self::Fixed(content) => fixed(text(content)),
             Self::Dynamic(dynamic) => dynamic.to_json(),
         }
     }
@@ -354,7 +360,15 @@ impl<C> PromptModule<C> {
     /// The entries of each section, by name; functions in their JSON form.
     #[must_use]
     pub fn sections_to_json(&self) -> Map<String, Value> {
-        let entries = |entries: &[Entry<C>]| entries.iter().map(Entry::to_json).collect::<Value>();
+        self.sections_to_json_with(&std::convert::identity)
+    }
+
+    /// As [`PromptModule::sections_to_json`]; `fixed` writes the texts and elements that do not depend on the context, for
+    /// formats in which some texts have a meaning.
+    #[must_use]
+    pub fn sections_to_json_with(&self, fixed: &dyn Fn(Value) -> Value) -> Map<String, Value> {
+        let entries =
+            |entries: &[Entry<C>]| entries.iter().map(|entry| entry.to_json(fixed)).collect::<Value>();
         self.sections.iter().map(|(name, all)| (name.name().to_owned(), entries(all))).collect()
     }
 }

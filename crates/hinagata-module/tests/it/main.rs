@@ -1,6 +1,7 @@
 //! Prompt modules and the requests that drivers write.
 
 mod answers;
+mod chat_templates;
 mod common;
 mod forging;
 mod modules;

@@ -1,10 +1,10 @@
 //! Modules in a request body: merged, compiled, formatted.
 
 use hinagata::{
-    RenderedBody,
+    Error, RenderedBody, Warning,
     definition::{AdHocModules, module_error},
     module::{
-        Order, TextOptions,
+        self, CompiledPrompt, Order, TextOptions,
         driver::{Files, OutputFormat, RequestOptions},
         prompt_text,
     },
@@ -16,6 +16,7 @@ use crate::{
     answer,
     call::{Answer, Call},
     fields::Fields,
+    hints::hint_text,
     problem::Problem,
 };
 
@@ -57,45 +58,74 @@ impl ModuleRequest {
         Ok(Self { modules, variables, order, format, model })
     }
 
-    fn compile(&self) -> Result<hinagata::module::CompiledPrompt, Problem> {
-        let compiled = AdHocModules::from_documents(&self.modules)
-            .and_then(|modules| modules.compile(&self.variables, self.order));
-        compiled.map_err(|error| Problem::in_request_body(&error))
+    fn compile(&self) -> Result<Compiled, Problem> {
+        let compile = || {
+            let modules = AdHocModules::from_documents(&self.modules)?;
+            let prompt = modules.compile(&self.variables, self.order)?;
+            Ok(Compiled { modules, prompt })
+        };
+        compile().map_err(|error| Problem::in_request_body(&error))
+    }
+}
+
+/// Modules and their compiled prompt.
+struct Compiled {
+    modules: AdHocModules,
+    prompt: CompiledPrompt,
+}
+
+impl Compiled {
+    /// `body` with the warnings about the modules, if there are any.
+    fn answer(&self, mut body: Value) -> Answer {
+        let in_module = |error: &Error| {
+            Warning { about: "module".to_owned(), error: error.clone() }.to_json_with(hint_text)
+        };
+        let in_prompt =
+            |warning: &module::Warning| json!({"about": warning.path, "message": warning.message});
+        let warnings: Vec<Value> = self
+            .modules
+            .warnings()
+            .iter()
+            .map(in_module)
+            .chain(self.prompt.warnings.iter().map(in_prompt))
+            .collect();
+        if !warnings.is_empty() {
+            body["warnings"] = warnings.into();
+        }
+        answer::json_response(&body)
     }
 }
 
 /// `POST /api/modules/compile`
 pub(super) async fn compile_modules(mut call: Call) -> Answer {
     let request = ModuleRequest::from_call(&mut call, false).await?;
-    answer::json_response(&request.compile()?.to_json())
+    let compiled = request.compile()?;
+    compiled.answer(compiled.prompt.to_json())
 }
 
 /// `POST /api/modules/format`
 pub(super) async fn format_modules(mut call: Call) -> Answer {
     let request = ModuleRequest::from_call(&mut call, true).await?;
     let format = request.format.as_deref().unwrap_or(OutputFormat::Text.name());
-    let prompt = request.compile()?;
+    let compiled = request.compile()?;
+    let prompt = &compiled.prompt;
     let driver = match OutputFormat::from_name(format) {
         Some(OutputFormat::Text) => {
-            return answer::json_response(
-                &json!({"format": format, "text": prompt_text(&prompt, &TextOptions::default())}),
-            );
+            let text = prompt_text(prompt, &TextOptions::default());
+            return compiled.answer(json!({"format": format, "text": text}));
         }
         Some(OutputFormat::Messages) => {
-            return answer::json_response(
-                &json!({"format": format, "messages": RenderedBody::from(&prompt).to_json()}),
-            );
+            let messages = RenderedBody::from(prompt).to_json();
+            return compiled.answer(json!({"format": format, "messages": messages}));
         }
         Some(OutputFormat::Request(driver)) => driver,
         None => return Err(unknown_format(format)),
     };
-    let options =
-        RequestOptions { model: request.model.clone(), ..RequestOptions::default() }.with_files(NoFiles);
+    let own = compiled.modules.request_options();
+    let options = RequestOptions { model: request.model.clone().or(own.model), ..own }.with_files(NoFiles);
     let formatted =
-        driver.format(&prompt, &options).map_err(|error| Problem::in_request_body(&module_error(error)))?;
-    answer::json_response(
-        &json!({"format": format, "request": formatted.to_value(), "notes": formatted.notes()}),
-    )
+        driver.format(prompt, &options).map_err(|error| Problem::in_request_body(&module_error(error)))?;
+    compiled.answer(json!({"format": format, "request": formatted.to_value(), "notes": formatted.notes()}))
 }
 
 pub(super) fn unknown_format(name: &str) -> Problem {

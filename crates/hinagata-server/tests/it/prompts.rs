@@ -189,3 +189,24 @@ async fn modules_are_compiled_and_formatted() {
     assert!(wrong.is_problem(), "{wrong:?}");
     assert_eq!(daemon.post("/api/modules/compile", &json!({})).await.expect_status(400)["code"], "request");
 }
+
+#[tokio::test]
+async fn model_options_and_undefined_values_of_modules_are_obeyed() {
+    let daemon = Daemon::start().await;
+    let module = json!({"model": "gpt-4o", "config": {"temperature": 0.2}, "undefined": "error",
+        "context": {"topic": {"type": "string"}}, "sections": {"objective": ["Summarize {{ topic }}"]}});
+    let mut body = json!({"module": module, "variables": {"topic": "tea"}, "format": "openai"});
+    let formatted = daemon.post("/api/modules/format", &body).await.expect_status(200);
+    assert_eq!(formatted["request"]["model"], "gpt-4o");
+    assert_eq!(formatted["request"]["temperature"], 0.2);
+    body["model"] = json!("gpt-x");
+    let formatted = daemon.post("/api/modules/format", &body).await.expect_status(200);
+    assert_eq!(formatted["request"]["model"], "gpt-x", "the call decides");
+    body["variables"] = json!({});
+    let undefined = daemon.post("/api/modules/format", &body).await.expect_status(422);
+    assert_eq!(undefined["code"], "render.undefined", "{undefined}");
+    body["module"]["limits"] = json!({"max_outputs": 3});
+    body["variables"] = json!({"topic": "tea"});
+    let formatted = daemon.post("/api/modules/format", &body).await.expect_status(200);
+    assert_eq!(formatted["warnings"][0]["line"], 1, "{formatted}");
+}

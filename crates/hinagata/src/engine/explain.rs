@@ -5,7 +5,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata_template::{Content, Graph, PathPart, TemplateUse, TemplateUseKind, Usage, VariableUse};
+use hinagata_template::{
+    Content, Graph, PathPart, Position, TemplateUse, TemplateUseKind, Usage, VariableUse,
+};
 use serde_json::Value;
 
 use super::{
@@ -19,7 +21,7 @@ use super::{
     validate::RESERVED,
 };
 use crate::{
-    Error,
+    Error, LineColumn, TextOrigin,
     definition::{Parameter, ParameterClass, Parameters},
     secrets::HIDDEN,
 };
@@ -113,20 +115,20 @@ fn message_sizes(body: &RenderedBody) -> Vec<Size> {
 fn trace_templates(call: &Call<'_>) -> Vec<TracedTemplate> {
     let plan = call.plan;
     let mut all: Vec<TracedTemplate> = Vec::new();
-    for (first_line, graph) in &plan.reads.graphs {
+    for (origin, graph) in &plan.reads.graphs {
         for (index, (name, analysis)) in graph.templates.iter().enumerate() {
             let known = plan.known.file(name).filter(|_| index > 0);
-            let shift = known.map_or(*first_line, |file| file.first_line) - 1;
+            let origin = known.map_or(origin, |file| &file.origin);
             if let Some(known) = all.iter_mut().find(|known| known.file == *name) {
                 // The file holds several templates.
                 if index == 0 {
                     known.uses.extend(
-                        analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, shift)),
+                        analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, origin)),
                     );
                 }
                 continue;
             }
-            let uses = analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, shift));
+            let uses = analysis.templates.iter().flat_map(|used| traced_uses(call, name, used, origin));
             let engine = plan.known.file(name).map_or("jinja", |file| file.source.language().as_str());
             all.push(TracedTemplate { file: name.clone(), engine, uses: uses.collect() });
         }
@@ -134,7 +136,7 @@ fn trace_templates(call: &Call<'_>) -> Vec<TracedTemplate> {
     all
 }
 
-fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, shift: u32) -> Vec<TracedUse> {
+fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, origin: &TextOrigin) -> Vec<TracedUse> {
     let how = match used.kind {
         TemplateUseKind::Extends => "extends",
         TemplateUseKind::Include => "include",
@@ -145,7 +147,7 @@ fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, shift: u32) -> V
         how,
         name: name.to_owned(),
         file: call.plan.joined.get(from, name).map(str::to_owned),
-        line: used.position.line + shift,
+        line: origin.in_file(line_column(used.position)).line,
     };
     match used.names.as_slice() {
         [] => vec![one("")],
@@ -157,7 +159,7 @@ fn traced_uses(call: &Call<'_>, from: &str, used: &TemplateUse, shift: u32) -> V
 fn trace_variables(call: &Call<'_>, layers: &Layers<'_>) -> Vec<TracedVariable> {
     let mut order: Vec<String> = Vec::new();
     let mut found: HashMap<String, TracedVariable> = HashMap::new();
-    for (file_line, graph) in graphs(call) {
+    for (origin, graph) in graphs(call) {
         for item in graph.variables.iter().filter(|item| !call.is_function(layers, &item.variable)) {
             let name = display_name(&item.variable);
             let entry = found.entry(name.clone()).or_insert_with(|| {
@@ -165,7 +167,7 @@ fn trace_variables(call: &Call<'_>, layers: &Layers<'_>) -> Vec<TracedVariable> 
                 trace_variable(call, layers, &name)
             });
             entry.condition_only &= item.variable.usage == Usage::Condition;
-            let place = read_at(call, (file_line, graph), &item.template, &item.variable);
+            let place = read_at(call, (origin, graph), &item.template, &item.variable);
             if !entry.read_at.contains(&place) {
                 entry.read_at.push(place);
             }
@@ -174,25 +176,26 @@ fn trace_variables(call: &Call<'_>, layers: &Layers<'_>) -> Vec<TracedVariable> 
     order.into_iter().filter_map(|name| found.remove(&name)).collect()
 }
 
-pub(super) fn graphs<'a>(call: &Call<'a>) -> impl Iterator<Item = (u32, &'a Graph)> {
-    call.plan.reads.graphs.iter().map(|(line, graph)| (*line, graph))
+pub(super) fn graphs<'a>(call: &Call<'a>) -> impl Iterator<Item = (&'a TextOrigin, &'a Graph)> {
+    call.plan.reads.graphs.iter().map(|(origin, graph)| (origin, graph))
 }
 
-/// The place that reads a variable. A file can hold several templates; `first_line` is that of the graph's first one.
+/// The place that reads a variable. A file can hold several templates; `origin` is that of the graph's first one.
 pub(super) fn read_at(
     call: &Call<'_>,
-    (first_line, graph): (u32, &Graph),
+    (origin, graph): (&TextOrigin, &Graph),
     template: &str,
     variable: &VariableUse,
 ) -> ReadAt {
     let is_entry = graph.templates.first().is_some_and(|(name, _)| name == template);
     let known = call.plan.known.file(template).filter(|_| !is_entry);
-    let first = known.map_or(first_line, |file| file.first_line);
-    ReadAt {
-        file: template.to_owned(),
-        line: variable.position.line + first.saturating_sub(1),
-        column: variable.position.column,
-    }
+    let origin = known.map_or(origin, |file| &file.origin);
+    let LineColumn { line, column } = origin.in_file(line_column(variable.position));
+    ReadAt { file: template.to_owned(), line, column }
+}
+
+fn line_column(position: Position) -> LineColumn {
+    LineColumn { line: position.line, column: position.column }
 }
 
 /// The name in the trace. Under a reserved name, it includes the next step of the path.

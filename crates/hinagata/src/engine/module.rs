@@ -47,9 +47,14 @@ impl<'p> World<'p> for Rendering<'_, 'p, '_> {
     }
 
     fn template(&mut self, number: usize, local: Option<&Local<'p>>) -> Result<Text> {
-        let Some(template) = self.planned.templates.get(number) else { return Ok(Text::default()) };
+        let (Some(template), Some(written)) =
+            (self.planned.templates.get(number), self.planned.body.templates.get(number))
+        else {
+            return Ok(Text::default());
+        };
+        let variables = WithLocal { variables: self.layers, local };
         // The next pass renders a text that waits for a call again.
-        let text = self.pass.render_module_text(template, &WithLocal { variables: self.layers, local })?;
+        let text = self.pass.render_module_text(template, &variables, written.has_headings)?;
         Ok(text.unwrap_or_default().into())
     }
 

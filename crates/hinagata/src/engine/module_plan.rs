@@ -11,7 +11,7 @@ use super::{
     tools::SPACE,
 };
 use crate::{
-    Result,
+    Result, TextOrigin,
     definition::{
         ModuleBody, TemplateText,
         module::{KnownNames, ModuleTemplate, unknown_variable},
@@ -24,7 +24,7 @@ impl<'b> Builder<'b> {
         let known_names = self.known_names();
         body.check_paths(&known_names)?;
         let mut templates = Vec::with_capacity(body.templates.len());
-        for ModuleTemplate { text, local } in &body.templates {
+        for ModuleTemplate { text, local, .. } in &body.templates {
             let before = self.reads.graphs.len();
             templates.push(self.template(text)?);
             // A loop variable is not a variable of the prompt.
@@ -37,8 +37,8 @@ impl<'b> Builder<'b> {
             // Padded to its column, so that places are right.
             let column = (used.place.column as usize).saturating_sub(before.len() + 1);
             let text = format!("{}{before}{}{after}", " ".repeat(column), used.path);
-            let (file, first_line) = (used.place.file.clone(), used.place.line.max(1));
-            self.template(&TemplateText { engine: Language::Jinja, text: text.into(), file, first_line })?;
+            let (file, origin) = (used.place.file.clone(), TextOrigin::from_line(used.place.line));
+            self.template(&TemplateText { engine: Language::Jinja, text: text.into(), file, origin })?;
         }
         Ok(PlannedModule { body: Arc::clone(body), templates })
     }
@@ -70,7 +70,7 @@ impl<'b> Builder<'b> {
                     engine: Language::Jinja,
                     text,
                     file: item.template.to_string(),
-                    first_line: source.map_or(1, |file| file.first_line),
+                    origin: source.map_or_else(|| TextOrigin::from_line(1), |file| file.origin.clone()),
                 };
                 return Err(unknown_variable(known_names, root, &included, position));
             }

@@ -4,18 +4,16 @@ use hinagata_catalog::BOUND_CALLER_HINT;
 use hinagata_value::{Error as TemplateError, LimitKind};
 
 use super::sources::PromptSources;
-use crate::{Code, Error, Place};
+use crate::{Code, Error, LineColumn, Place};
 
 /// Converts an error of a template.
 ///
-/// A template may start below the first line of its file. An error of the catalog about a name replaces that of the
+/// A template may be a part of its file. An error of the catalog about a name replaces that of the
 /// template, because it says more.
 pub(super) fn with_places(error: TemplateError, sources: &PromptSources<'_>) -> Error {
-    let placed = |place: &hinagata_value::Place| Place {
-        file: place.template.clone(),
-        line: place.line.saturating_add(sources.first_line(&place.template).saturating_sub(1)),
-        column: place.column,
-        excerpt: place.excerpt.clone(),
+    let placed = |place: &hinagata_value::Place| {
+        let at = LineColumn { line: place.line, column: place.column };
+        sources.origin(&place.template).place(&place.template, at, place.excerpt.clone())
     };
     let place = error.place().map(placed);
     let chain: Vec<Place> = error.chain().iter().map(placed).collect();

@@ -23,7 +23,7 @@ use super::{
     tools::{KnownTools, SPACE},
 };
 use crate::{
-    Catalog, Code, Error, Hint, PackId, Reason, ResolvedPrompt, Result, VariableProvider,
+    Catalog, Code, Error, Hint, PackId, Reason, ResolvedPrompt, Result, TextOrigin, VariableProvider,
     definition::{
         Body, Definition, FileRead, Inherited, Message, Origin, Parameter, ParameterClass, Parameters, Part,
         Role, TemplateText, UndefinedMode, ValueType, module::LOOP,
@@ -135,7 +135,7 @@ pub(super) enum PlannedBody {
 pub(super) struct PlannedTemplate {
     pub(super) template: Template,
     pub(super) source: SourceText,
-    pub(super) first_line: u32,
+    pub(super) origin: TextOrigin,
 }
 
 pub(super) struct PlannedMessage {
@@ -175,7 +175,7 @@ pub(super) struct Reads {
     pub(super) anything: bool,
     /// Whether a template reads all variables together.
     whole: bool,
-    pub(super) graphs: Vec<(u32, Graph)>,
+    pub(super) graphs: Vec<(TextOrigin, Graph)>,
 }
 
 impl Reads {
@@ -222,13 +222,13 @@ impl Reads {
             .collect();
     }
 
-    fn add(&mut self, first_line: u32, graph: Graph) {
+    fn add(&mut self, origin: TextOrigin, graph: Graph) {
         for item in &graph.variables {
             self.whole |= &*item.variable.path.root == WHOLE;
             self.roots.insert(Arc::clone(&item.variable.path.root));
         }
         self.anything |= self.whole || !graph.dynamic.is_empty();
-        self.graphs.push((first_line, graph));
+        self.graphs.push((origin, graph));
     }
 }
 
@@ -529,7 +529,7 @@ impl Builder<'_> {
     /// Compiles and analyses a template and every template that it uses.
     pub(super) fn template(&mut self, text: &TemplateText) -> Result<PlannedTemplate> {
         let file = TemplateFile::new(text, self.root.clone());
-        let (source, first_line) = (file.source.clone(), file.first_line);
+        let (source, origin) = (file.source.clone(), file.origin.clone());
         let known = Known::with_entry(&text.file, file);
         let sources = PromptSources::new(self.with.catalog, &known);
         let place = |error| with_places(error, &sources);
@@ -538,8 +538,8 @@ impl Builder<'_> {
         let graph = cache.analyze_graph(&text.file, &sources, &self.options, limits).map_err(place)?;
         self.known.merge(&known);
         self.known.merge(&sources.into_found());
-        self.reads.add(first_line, graph);
-        Ok(PlannedTemplate { template, source, first_line })
+        self.reads.add(origin.clone(), graph);
+        Ok(PlannedTemplate { template, source, origin })
     }
 
     fn message(&mut self, owner: &Definition, message: &Message) -> Result<PlannedMessage> {
@@ -568,7 +568,8 @@ impl Builder<'_> {
         Ok(match value {
             Value::String(text) if text.contains("{{") || text.contains("{%") => {
                 let file = owner.files.first().map_or_else(|| owner.source.clone(), |read| read.file.clone());
-                let text = TemplateText { engine: language, text: text.as_str().into(), file, first_line: 1 };
+                let (text, origin) = (text.as_str().into(), TextOrigin::from_line(1));
+                let text = TemplateText { engine: language, text, file, origin };
                 PlannedValue::Text(self.template(&text)?)
             }
             Value::Array(items) => {

@@ -57,33 +57,6 @@ impl About {
             None => (output.get("type").is_some() || output.get("properties").is_some()).then_some(output),
         }
     }
-
-    fn request_options(&self) -> RequestOptions {
-        let model = match &self.settings.model {
-            Some(Value::String(name)) => Some(name.clone()),
-            Some(other) => other.get("name").and_then(Value::as_str).map(str::to_owned),
-            None => None,
-        };
-        let config = self.settings.config.clone().unwrap_or_default();
-        let any = |names: &[&str]| names.iter().find_map(|name| config.get(name));
-        let stop = any(&["stop", "stopSequences", "stop_sequences"]);
-        RequestOptions {
-            model,
-            max_tokens: any(&["max_tokens", "maxOutputTokens", "maxTokens"]).and_then(Value::as_u64),
-            temperature: any(&["temperature"]).and_then(Value::as_f64),
-            top_p: any(&["top_p", "topP"]).and_then(Value::as_f64),
-            top_k: any(&["top_k", "topK"]).and_then(Value::as_u64),
-            stop: match stop {
-                Some(Value::String(text)) => vec![text.clone()],
-                Some(Value::Array(texts)) => {
-                    texts.iter().filter_map(Value::as_str).map(str::to_owned).collect()
-                }
-                _ => Vec::new(),
-            },
-            seed: any(&["seed"]).and_then(Value::as_i64),
-            ..RequestOptions::default()
-        }
-    }
 }
 
 /// The result of a render.
@@ -201,7 +174,7 @@ impl Rendered {
     /// The model and its options that the prompt sets.
     #[must_use]
     pub fn request_options(&self) -> RequestOptions {
-        self.about.request_options()
+        self.about.settings.request_options()
     }
 
     /// The exact body of a provider's request.

@@ -229,16 +229,18 @@ impl TemplatePass<'_, '_> {
         }
     }
 
-    /// Renders a text of a module with other variables than those of the call. Values in it cannot open headings.
+    /// Renders a text of a module with other variables than those of the call. Where it has headings, values cannot open
+    /// one.
     pub(super) fn render_module_text(
         &mut self,
         template: &PlannedTemplate,
         variables: &dyn Variables,
+        has_headings: bool,
     ) -> Result<Option<String>> {
         let number = self.next;
         let text = self.run_template(template, variables, true, |_, written| written.into_text())?;
         match text {
-            Some(text) if may_have_heading(&text) => {
+            Some(text) if has_headings && may_have_heading(&text) => {
                 let escaped = self.escape_values(number, template, variables)?;
                 Ok(Some(escaped.unwrap_or(text)))
             }

@@ -6,7 +6,7 @@ use hinagata_template::{SourceText, Sources};
 
 use super::{late::LateProviders, plan::PlannedTemplate};
 use crate::{
-    Catalog, Error,
+    Catalog, Error, TextOrigin,
     definition::{FileRead, TemplateText},
     source::RootKind,
 };
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(super) struct TemplateFile {
     pub(super) source: SourceText,
-    pub(super) first_line: u32,
+    pub(super) origin: TextOrigin,
     /// The source root in which its names are looked up first.
     pub(super) root: RootKind,
     text: Arc<str>,
@@ -25,7 +25,7 @@ impl TemplateFile {
     pub(super) fn new(text: &TemplateText, root: RootKind) -> Self {
         Self {
             source: SourceText::new(text.engine, Arc::clone(&text.text)),
-            first_line: text.first_line,
+            origin: text.origin.clone(),
             root,
             text: Arc::clone(&text.text),
         }
@@ -76,8 +76,8 @@ pub(super) struct PromptSources<'p> {
     known: &'p Known,
     /// Templates found during a run or while planning.
     found: RefCell<Known>,
-    /// The template that runs and its first line. A file can hold several templates.
-    entry: Option<(&'p str, u32)>,
+    /// The template that runs and its origin. A file can hold several templates.
+    entry: Option<(&'p str, &'p TextOrigin)>,
     /// The first error of the catalog, which says more than the error of a template.
     failure: RefCell<Option<Error>>,
     /// Checks whether a dynamically included template needs providers first.
@@ -98,7 +98,7 @@ impl<'p> PromptSources<'p> {
 
     /// Sets the template that runs.
     pub(super) fn starting_at(mut self, template: &'p PlannedTemplate) -> Self {
-        self.entry = Some((template.template.name(), template.first_line));
+        self.entry = Some((template.template.name(), &template.origin));
         self
     }
 
@@ -121,11 +121,11 @@ impl<'p> PromptSources<'p> {
         self.known.file(name).cloned().or_else(|| self.found.borrow().file(name).cloned())
     }
 
-    /// The line of its file on which a template starts; 1 for an unknown one.
-    pub(super) fn first_line(&self, name: &str) -> u32 {
+    /// Where a template is in its file; an unknown one is the whole file.
+    pub(super) fn origin(&self, name: &str) -> TextOrigin {
         match self.entry {
-            Some((entry, line)) if entry == name => line,
-            _ => self.file(name).map_or(1, |file| file.first_line),
+            Some((entry, origin)) if entry == name => origin.clone(),
+            _ => self.file(name).map_or_else(|| TextOrigin::from_line(1), |file| file.origin.clone()),
         }
     }
 

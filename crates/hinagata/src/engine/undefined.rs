@@ -82,13 +82,13 @@ struct Missing {
 /// Every path that a template prints or uses, and that leads to no value.
 fn missing(call: &Call<'_>, layers: &Layers<'_>) -> Vec<Missing> {
     let mut all: Vec<Missing> = Vec::new();
-    for (first_line, graph) in graphs(call) {
+    for (origin, graph) in graphs(call) {
         for item in graph.variables.iter().filter(|item| item.variable.usage == Usage::Value) {
             let Some(name) = undefined_path(layers, &item.variable) else { continue };
             if call.is_function(layers, &item.variable) {
                 continue;
             }
-            let place = read_at(call, (first_line, graph), &item.template, &item.variable);
+            let place = read_at(call, (origin, graph), &item.template, &item.variable);
             match all.iter_mut().find(|known| known.name == name) {
                 Some(known) => known.read_at.push(place),
                 None => all.push(Missing { name, read_at: vec![place] }),

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc, time::SystemTime};
 
 use hinagata::{
-    Approval, Approvals, Catalog, CatalogOptions, Code, Hint, PackId, PackKind, Reason,
+    Approval, Approvals, Catalog, CatalogOptions, Code, Hint, PackId, PackKind, Reason, TextOrigin,
     definition::{Body, Language, ParameterClass},
     source::RootKind,
 };
@@ -297,7 +297,7 @@ fn templates_are_looked_up_by_prompt_then_by_place() {
     let (shared, a) = (&RootKind::Shared, &RootKind::Pack(PackId::new("a")));
     assert_eq!(template(&catalog, shared, "mail_out/template.md").as_deref(), Some("mail"));
     let mail = catalog.template(shared, "mail_out/template.md").expect("reads").expect("is there");
-    assert_eq!((mail.text.engine, mail.text.first_line), (Language::Go, 4));
+    assert_eq!((mail.text.engine, &mail.text.origin), (Language::Go, &TextOrigin::from_line(4)));
     assert_eq!(template(&catalog, shared, "plain/part.md").as_deref(), Some("plain"));
     assert_eq!(template(&catalog, a, "partials/tone.md").as_deref(), Some("shared tone"));
     assert_eq!(template(&catalog, shared, "partials/own.md").as_deref(), Some("a own"));

@@ -6,5 +6,6 @@ mod hooks;
 mod ids;
 mod injection;
 mod layers;
+mod module_files;
 mod modules;
 mod settings_page;

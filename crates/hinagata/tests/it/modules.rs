@@ -9,7 +9,7 @@ use hinagata::{
 };
 use serde_json::{Value, json};
 
-const SHARED: &str = "user_data/shared/prompts";
+pub(crate) const SHARED: &str = "user_data/shared/prompts";
 
 const TRIAGE: &str = r#"module: support_triage
 description: How urgent is it?
@@ -36,7 +36,7 @@ sections:
 "#;
 const TONE: &str = "sections:\n  guidelines: [Be brief.]\n";
 
-fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
+pub(crate) fn workspace(files: &[(&str, &str)]) -> tempfile::TempDir {
     let place = tempfile::tempdir().expect("a temporary directory");
     for (name, text) in files {
         let path = place.path().join(SHARED).join(name);
@@ -219,10 +219,9 @@ fn values_are_data_and_never_structure() {
     let variables = json!({"docs": [{"id": hostile, "title": hostile, "content": hostile}], "who": hostile});
     let rendered = module(text, &variables).expect("renders");
     let prompt = rendered.prompt().expect("is a module").to_json();
-    // In the text of an item, a line of a value cannot be a heading.
-    let escaped = hostile.replace("\n## ", "\n\\## ");
+    let escaped = hostile.replace("## Heading", "\\## Heading");
     assert_eq!(prompt["data"][0]["items"], json!([escaped, escaped]));
-    assert_eq!((&prompt["data"][2]["content"], &prompt["data"][2]["id"]), (&json!(escaped), &json!(hostile)));
+    assert_eq!((&prompt["data"][2]["content"], &prompt["data"][2]["id"]), (&json!(hostile), &json!(hostile)));
     assert_eq!(rendered.messages().len(), 3);
 }
 
@@ -243,7 +242,9 @@ fn a_role_from_data_can_be_user_assistant_or_tool() {
 fn what_a_message_cannot_have_is_not_lost() {
     let text = "context: {m: object}\nsections:\n  messages:\n    - message: {role: =m.role, content: x, toolCalls: m.calls, toolCallId: =m.id, attachments: m.files}\n";
     let calls = json!([{"id": "c1", "name": "look", "arguments": {}}]);
-    module(text, &json!({"m": {"role": "assistant", "calls": calls}})).expect("renders");
+    let files = json!([{"type": "image_url", "image_url": {"url": "https://e.test/a.png"}}]);
+    assert!(module(text, &json!({"m": {"role": "assistant", "calls": calls}})).is_ok());
+    assert!(module(text, &json!({"m": {"role": "tool", "id": "c1", "files": files}})).is_ok());
     for (given, lost) in [
         (json!({"role": "user", "calls": calls}), "`toolCalls`"),
         (json!({"role": "user", "id": "c1"}), "`toolCallId`"),
@@ -521,7 +522,7 @@ fn modules_that_are_no_prompts_are_merged_and_compiled() {
     assert_eq!((unknown.code(), unknown.near()), (Code::Validation, &["who".to_owned()][..]));
     let undeclared = AdHocModules::from_files([file("d.yaml")]).expect_err("who?");
     let place = undeclared.place().expect("has a place");
-    assert_eq!((place.line, place.column, place.excerpt.as_deref()), (4, 7, Some("to {{ whom }}")));
+    assert_eq!((place.line, place.column, place.excerpt.as_deref()), (4, 14, Some("    - 'to {{ whom }}'")));
     assert_eq!(
         AdHocModules::from_files([file("none.yaml")]).expect_err("is not there").code(),
         Code::NotFound

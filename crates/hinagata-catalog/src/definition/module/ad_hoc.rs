@@ -2,9 +2,9 @@
 
 use std::{path::Path, sync::Arc};
 
-use hinagata_document::{Code, Error, Hint, Result};
+use hinagata_document::{Code, Error, Hint, LineColumn, Place, Result};
 use hinagata_module::{
-    CompiledPrompt, CustomSection, Order, PromptModule, Text, escape_headings, may_have_heading,
+    CompiledPrompt, Order, PromptModule, Text, driver::RequestOptions, escape_headings, may_have_heading,
     merge_modules,
 };
 use hinagata_template::{MemorySources, Options, Render, SourceText, Template, analyze_graph};
@@ -17,17 +17,23 @@ use super::{
     evaluate::{LOOP, Local, WithLocal, World, evaluate_body},
     module_error, uses,
 };
-use crate::definition::{ParameterClass, Parameters, TemplateText, read::LARGEST_DOCUMENT};
+use crate::definition::{
+    ParameterClass, Parameters, Settings, TemplateText, UndefinedMode, draft::Draft, read::LARGEST_DOCUMENT,
+};
 
 /// Modules in files that belong to no prompt, merged in the given order.
 ///
 /// They can use presets and files beneath their own directories. There are no tools, no variable providers and no
-/// other templates: the result depends on the variables only.
+/// other templates: the result depends on the variables only. Of keys that describe a prompt, such as `model`, the last
+/// file that has one sets it.
 #[derive(Debug)]
 pub struct AdHocModules {
     bodies: Vec<AdHocBody>,
     module: PromptModule<Vec<EvaluatedEntries>>,
     context: Parameters,
+    settings: Settings,
+    undefined: Option<UndefinedMode>,
+    warnings: Vec<Error>,
 }
 
 #[derive(Debug)]
@@ -53,25 +59,32 @@ impl AdHocModules {
         let body = |(number, document): (usize, &Value)| {
             let name = format!("module-{}.json", number + 1);
             let text = (name.clone(), Arc::from(document.to_string()));
-            uses::read_module(&name, &text, &mut NoFiles).map(|(_, body)| body)
+            uses::read_module(&name, &text, &mut NoFiles)
         };
         Self::from_bodies(documents.into_iter().enumerate().map(body).collect::<Result<_>>()?)
     }
 
-    fn from_bodies(bodies: Vec<ModuleBody>) -> Result<Self> {
-        let mut context = Parameters::default();
-        for body in &bodies {
+    fn from_bodies(files: Vec<(Draft, ModuleBody)>) -> Result<Self> {
+        let (mut context, mut draft, mut bodies) = (Parameters::default(), Draft::default(), Vec::new());
+        for (above, body) in files {
             uses::refuse_clashes(&context, &body.context)?;
             context = context.overlaid_by(&body.context);
+            draft = draft.overlaid_by(above);
+            bodies.push(body);
         }
+        let Draft { settings, undefined, warnings, .. } = draft;
         let known_names = KnownNames { parameters: &context, others: Vec::new() };
-        let bodies: Vec<AdHocBody> =
-            bodies.into_iter().map(|body| AdHocBody::new(body, &known_names)).collect::<Result<_>>()?;
+        let mode = undefined.unwrap_or(UndefinedMode::Empty);
+        let options = Arc::new(Options::default().with_undefined(mode.into()));
+        let bodies: Vec<AdHocBody> = bodies
+            .into_iter()
+            .map(|body| AdHocBody::new(body, &known_names, &options))
+            .collect::<Result<_>>()?;
         let part = |(number, module): (usize, &AdHocBody)| {
             module.body.module.map_context(move |all: &Vec<EvaluatedEntries>| &all[number])
         };
         let module = merge_modules(bodies.iter().enumerate().map(part)).map_err(module_error)?;
-        Ok(Self { bodies, module, context })
+        Ok(Self { bodies, module, context, settings, undefined, warnings })
     }
 
     /// The declarations of the variables.
@@ -80,11 +93,39 @@ impl AdHocModules {
         &self.context
     }
 
-    /// The merged module as JSON, in the form of a module file.
+    /// The model and its options that the files set.
+    #[must_use]
+    pub fn request_options(&self) -> RequestOptions {
+        self.settings.request_options()
+    }
+
+    /// Warnings about likely mistakes in the files, such as misspelled keys.
+    #[must_use]
+    pub fn warnings(&self) -> &[Error] {
+        &self.warnings
+    }
+
+    /// The merged module as JSON, in the form of a module file. Defaults of secret variables are left out.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
-        super::module_to_json(&self.context, &self.module.sections_to_json(), &custom)
+        let mut all = super::module_to_json(&self.context, &self.module);
+        let keys = [
+            ("order", (self.order() == Order::Cache).then(|| Order::Cache.name().into())),
+            ("undefined", self.undefined.map(|mode| mode.as_str().into())),
+            ("model", self.settings.model.clone()),
+            ("config", self.settings.config.clone()),
+        ];
+        for (key, value) in keys {
+            if let Some(value) = value {
+                all[key] = value;
+            }
+        }
+        all
+    }
+
+    /// The order of the last module.
+    fn order(&self) -> Order {
+        self.bodies.last().map(|module| module.body.order).unwrap_or_default()
     }
 
     /// Compiles the prompt with these variables, in this order or else the order of the last module.
@@ -92,10 +133,8 @@ impl AdHocModules {
     /// # Errors
     /// Code `validation` for a missing variable; those of templates, and of values with an invalid shape.
     pub fn compile(&self, variables: &Map<String, Value>, order: Option<Order>) -> Result<CompiledPrompt> {
-        let last = self.bodies.last().map(|module| module.body.order).unwrap_or_default();
-        self.module
-            .compile_in(order.unwrap_or(last), &self.evaluate_entries(variables)?)
-            .map_err(module_error)
+        let order = order.unwrap_or_else(|| self.order());
+        self.module.compile_in(order, &self.evaluate_entries(variables)?).map_err(module_error)
     }
 
     /// Compiles `first` followed by these modules, with `context` as the variables of both.
@@ -108,8 +147,9 @@ impl AdHocModules {
         let both = (context.clone(), self.evaluate_entries(&variables)?);
         let first = first.map_context(|(context, _): &(Value, Vec<EvaluatedEntries>)| context);
         let own = self.module.map_context(|(_, given): &(Value, Vec<EvaluatedEntries>)| given);
-        let order = self.bodies.last().map(|module| module.body.order).unwrap_or_default();
-        merge_modules([first, own]).and_then(|module| module.compile_in(order, &both)).map_err(module_error)
+        merge_modules([first, own])
+            .and_then(|module| module.compile_in(self.order(), &both))
+            .map_err(module_error)
     }
 
     /// Compiles to a list of elements without titles, in the order of the files.
@@ -141,8 +181,10 @@ impl AdHocModules {
         }
         let limits = Limits::default();
         let output = limits.output.unwrap_or(usize::MAX);
+        let strict = self.undefined == Some(UndefinedMode::Error);
         let work = |module: &AdHocBody| {
-            evaluate_body(&module.body, &mut AdHocWorld { module, variables: &all, limits: &limits }, output)
+            let mut world = AdHocWorld { module, variables: &all, limits: &limits, strict };
+            evaluate_body(&module.body, &mut world, output)
         };
         self.bodies.iter().map(work).collect()
     }
@@ -161,7 +203,7 @@ fn missing_variable(parameter: &crate::definition::Parameter) -> Error {
     }
 }
 
-fn read_file(path: &Path) -> Result<ModuleBody> {
+fn read_file(path: &Path) -> Result<(Draft, ModuleBody)> {
     let none = || {
         Error::new(Code::NotFound, format!("file `{}` not found", path.display()))
             .with_hint("pass module files: `.yaml`, `.json` or `.toml`")
@@ -173,7 +215,7 @@ fn read_file(path: &Path) -> Result<ModuleBody> {
     let directory = Directory::open(directory.unwrap_or(Path::new(".")))?.ok_or_else(none)?;
     let mut files = SiblingFiles { directory: &directory, shown: path.parent().unwrap_or(Path::new("")) };
     let text = files.module_file(name)?.ok_or_else(none)?;
-    uses::read_module(name, &text, &mut files).map(|(_, body)| body)
+    uses::read_module(name, &text, &mut files)
 }
 
 /// Files beneath the directory of a file that the caller passed.
@@ -207,15 +249,15 @@ impl ModuleFiles for NoFiles {
 }
 
 impl AdHocBody {
-    fn new(body: ModuleBody, known_names: &KnownNames<'_>) -> Result<Self> {
+    fn new(body: ModuleBody, known_names: &KnownNames<'_>, options: &Arc<Options>) -> Result<Self> {
         body.check_paths(known_names)?;
-        let (options, limits) = (Arc::new(Options::default()), Limits::default());
+        let limits = Limits::default();
         let mut templates = Vec::with_capacity(body.templates.len());
         for written in &body.templates {
             let text = &written.text;
             let mut sources = MemorySources::new();
             sources.insert_source(&text.file, SourceText::new(text.engine, Arc::clone(&text.text)));
-            let graph = analyze_graph(&text.file, &sources, &options, &limits)
+            let graph = analyze_graph(&text.file, &sources, options, &limits)
                 .map_err(|error| error_in_file(error, text))?;
             for item in &graph.variables {
                 let (root, position) = (&*item.variable.path.root, item.variable.position);
@@ -225,7 +267,7 @@ impl AdHocBody {
                 }
             }
             templates.push(
-                Template::compile(text.engine, &text.file, &text.text, &options, &limits)
+                Template::compile(text.engine, &text.file, &text.text, options, &limits)
                     .map_err(|error| error_in_file(error, text))?,
             );
         }
@@ -237,8 +279,8 @@ impl AdHocBody {
 fn error_in_file(error: hinagata_value::Error, text: &TemplateText) -> Error {
     let engine_error = Error::from(error);
     match engine_error.place().cloned() {
-        Some(mut place) => {
-            place.line += text.first_line - 1;
+        Some(Place { line, column, excerpt, .. }) => {
+            let place = text.origin.place(&text.file, LineColumn { line, column }, excerpt);
             engine_error.with("line", place.line).at(place)
         }
         None => engine_error,
@@ -250,6 +292,7 @@ struct AdHocWorld<'p> {
     module: &'p AdHocBody,
     variables: &'p Map<String, Value>,
     limits: &'p Limits,
+    strict: bool,
 }
 
 impl<'p> World<'p> for AdHocWorld<'p> {
@@ -267,7 +310,7 @@ impl<'p> World<'p> for AdHocWorld<'p> {
         let render = Render::new().with_limits(self.limits.clone());
         let placed = |error| error_in_file(error, &written.text);
         let text = render.render_text(template, &variables).map_err(placed)?;
-        if !may_have_heading(&text) {
+        if !written.has_headings || !may_have_heading(&text) {
             return Ok(text.into());
         }
         // Values cannot open headings: the origins of the pieces show which lines are theirs.
@@ -277,6 +320,6 @@ impl<'p> World<'p> for AdHocWorld<'p> {
     }
 
     fn is_strict(&self) -> bool {
-        false
+        self.strict
     }
 }

@@ -1,6 +1,6 @@
 //! Checks that paths start at a known name and can have a value.
 
-use hinagata_document::{Error, Place, Reason, Result};
+use hinagata_document::{Error, LineColumn, Reason, Result};
 use hinagata_module::nearest_names;
 use hinagata_template::Position;
 use serde_json::{Value, json};
@@ -66,8 +66,6 @@ pub(super) fn check_paths(paths: &[PathUse], known_names: &KnownNames<'_>) -> Re
 }
 
 /// The error of a template that reads an undeclared variable.
-///
-/// The column counts in the text of the template, so the excerpt is a line of that text.
 pub fn unknown_variable(
     known_names: &KnownNames<'_>,
     name: &str,
@@ -75,13 +73,12 @@ pub fn unknown_variable(
     position: Position,
 ) -> Error {
     let excerpt = text.text.lines().nth(position.line.saturating_sub(1) as usize).map(str::to_owned);
-    let line = position.line + text.first_line.max(1) - 1;
-    let place = Place { file: text.file.clone(), line, column: position.column, excerpt };
+    let at = LineColumn { line: position.line, column: position.column };
     Error::definition(Reason::UnknownPath, format!("`{name}` is not in the context"))
         .with("path", name)
         .with_near(known_names.similar_names(name))
         .with_hint(format!("declare `{name}` under `context`, or correct the name"))
-        .at(place)
+        .at(text.origin.place(&text.file, at, excerpt))
 }
 
 fn problem(used: &PathUse, known_names: &KnownNames<'_>) -> Option<String> {

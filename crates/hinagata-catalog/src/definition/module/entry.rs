@@ -203,7 +203,7 @@ impl Reader<'_, '_> {
     /// An entry with its modifiers; headings are excluded.
     fn dynamic(&mut self, field: &str, node: &Node) -> Option<DynamicSpec> {
         if node.as_map().is_none() {
-            let body = BodySpec::Text(self.text(field, node)?);
+            let body = BodySpec::Text(self.entry_text(field, node)?);
             return Some(DynamicSpec { conditions: Vec::new(), each: None, body, otherwise: None });
         }
         let kind = self.kind(field, node)?;
@@ -303,7 +303,7 @@ impl Reader<'_, '_> {
 
     fn body(&mut self, field: &str, kind: &str, node: &Node) -> Option<BodySpec> {
         Some(match kind {
-            "text" => BodySpec::Text(self.text(field, node)?),
+            "text" => BodySpec::Text(self.entry_text(field, node)?),
             "message" if node.as_str().is_some() => BodySpec::Conversation(self.message_path(field, node)?),
             "message" => BodySpec::Message(Box::new(self.message(field, node)?)),
             "material" => BodySpec::Material(Box::new(self.material(field, node)?)),
@@ -363,9 +363,10 @@ impl Reader<'_, '_> {
             attachments: self.attachments(field, node)?,
             name: self.optional(field, node, "name", Self::text)?,
             tool_calls: match calls {
-                Some(path) if path.as_str().is_some() => Some(ValueSpec::Text(TextSpec::Path(
-                    self.bare_path(&format!("{field}.toolCalls"), path, false)?,
-                ))),
+                Some(calls) if calls.as_str().is_some() => {
+                    let path = self.bare_path(&format!("{field}.toolCalls"), calls, false)?;
+                    Some(ValueSpec::Text(TextSpec::Path(path)))
+                }
                 Some(calls) => Some(self.value(&format!("{field}.toolCalls"), calls)?),
                 None => None,
             },

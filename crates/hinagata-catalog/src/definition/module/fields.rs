@@ -11,6 +11,7 @@ use super::{
     entry::Collected,
     path::Path,
     spec::{NumberSpec, PathUse, TextSpec, ValueSpec},
+    unescape_references,
 };
 use crate::definition::model::TemplateText;
 
@@ -60,10 +61,7 @@ impl<'r, 'f> Reader<'r, 'f> {
 
     /// A text: fixed, `=path`, or with `{{ }}`. `==` at its start is a literal `=`.
     pub(super) fn text(&mut self, field: &str, node: &Node) -> Option<TextSpec> {
-        let text = match &node.data {
-            Data::Number(number) => number.to_string(),
-            _ => self.fields.string(field, node)?,
-        };
+        let text = self.fields.string(field, node)?;
         if let Some(literal) = text.strip_prefix("==") {
             return Some(TextSpec::Fixed(Text::from(format!("={literal}"))));
         }
@@ -74,14 +72,25 @@ impl<'r, 'f> Reader<'r, 'f> {
             // A template drops one trailing line break; so does a text.
             return Some(TextSpec::Fixed(Text::from(text.strip_suffix('\n').unwrap_or(&text))));
         }
-        let template = TemplateText {
-            engine: Language::Jinja,
-            text: text.into(),
-            file: self.fields.file().to_owned(),
-            first_line: self.fields.first_line_of(node),
-        };
-        self.all.templates.push(ModuleTemplate { text: template, local: self.local.clone() });
+        let text = Arc::from(text);
+        let origin = self.fields.text_origin(node, &text);
+        let file = self.fields.file().to_owned();
+        let template = TemplateText { engine: Language::Jinja, text, file, origin };
+        self.all.templates.push(ModuleTemplate {
+            text: template,
+            local: self.local.clone(),
+            has_headings: false,
+        });
         Some(TextSpec::Template(self.all.templates.len() - 1))
+    }
+
+    /// A text that joins those of its section, in which values cannot open headings.
+    pub(super) fn entry_text(&mut self, field: &str, node: &Node) -> Option<TextSpec> {
+        let spec = self.text(field, node)?;
+        if let TextSpec::Template(number) = spec {
+            self.all.templates[number].has_headings = true;
+        }
+        Some(spec)
     }
 
     /// A text that cannot depend on variables, such as a heading.
@@ -146,7 +155,7 @@ impl<'r, 'f> Reader<'r, 'f> {
             }
             _ => ValueSpec::Fixed(node.to_value()),
         };
-        Some(if spec.is_fixed() { ValueSpec::Fixed(node.to_value()) } else { spec })
+        Some(if spec.is_fixed() { ValueSpec::Fixed(unescape_references(node.to_value())) } else { spec })
     }
 }
 

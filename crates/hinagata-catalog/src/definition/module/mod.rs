@@ -20,10 +20,13 @@ mod uses;
 use std::sync::Arc;
 
 use hinagata_document::Result;
-use hinagata_module::{CustomSection, Elements, Order, PromptModule, Texts};
+use hinagata_module::{Elements, Order, PromptModule, Texts};
 use serde_json::{Map, Value, json};
 
-use super::{model::TemplateText, parameter::Parameters};
+use super::{
+    model::TemplateText,
+    parameter::{Parameter, Parameters},
+};
 
 pub use ad_hoc::AdHocModules;
 pub use check::{KnownNames, unknown_variable};
@@ -72,14 +75,15 @@ pub struct ModuleTemplate {
     pub text: TemplateText,
     /// The variable of the loop around it.
     pub local: Option<Arc<str>>,
+    /// Whether it joins texts among which a line can be a heading; contents of messages and materials are separate.
+    pub has_headings: bool,
 }
 
 impl ModuleBody {
     /// The merged sections and the declarations of the context as JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let custom: Vec<&CustomSection> = self.module.custom_sections().collect();
-        module_to_json(&self.context, &self.module.sections_to_json(), &custom)
+        module_to_json(&self.context, &self.module)
     }
 
     /// The sections with content, including those of the modules that it uses.
@@ -103,28 +107,48 @@ impl ModuleBody {
 }
 
 /// Declarations and sections as JSON, in the form of a module file.
-fn module_to_json(context: &Parameters, sections: &Map<String, Value>, custom: &[&CustomSection]) -> Value {
-    let declaration = |parameter: &super::Parameter| {
-        let mut fields = Map::new();
-        fields.insert("type".to_owned(), parameter.kind.name().into());
-        if parameter.class == super::ParameterClass::Required {
-            fields.insert("required".to_owned(), true.into());
-        }
-        if let Some(default) = parameter.default.as_ref().filter(|_| !parameter.secret) {
-            fields.insert("default".to_owned(), default.clone());
-        }
-        (parameter.name.clone(), Value::Object(fields))
-    };
+fn module_to_json<C>(context: &Parameters, module: &PromptModule<C>) -> Value {
+    let declaration = |parameter: &Parameter| (parameter.name.clone(), parameter.to_declaration());
     let mut all = json!({
         "context": context.iter().map(declaration).collect::<Map<_, _>>(),
-        "sections": sections,
+        "sections": module.sections_to_json_with(&escape_references),
     });
-    let custom: Map<String, Value> = custom
-        .iter()
+    let custom: Map<String, Value> = module
+        .custom_sections()
         .map(|own| (own.name.to_string(), json!({"part": own.part.name(), "title": own.title.as_str()})))
         .collect();
     if !custom.is_empty() {
         all["custom_sections"] = Value::Object(custom);
     }
     all
+}
+
+/// The value of fixed data in a module file, in which `==` starts a text with `=`.
+fn unescape_references(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with("==") => Value::String(text[1..].to_owned()),
+        Value::Array(items) => items.into_iter().map(unescape_references).collect(),
+        Value::Object(entries) => {
+            entries.into_iter().map(|(key, value)| (key, unescape_references(value))).collect()
+        }
+        other => other,
+    }
+}
+
+/// A fixed value as a module file writes it: `==` for a text that starts with `=`.
+fn escape_references(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with('=') => Value::String(format!("={text}")),
+        Value::Array(items) => items.into_iter().map(escape_references).collect(),
+        Value::Object(mut entries) => {
+            // The result of a tool has its text as content in a file.
+            if entries.get("role") == Some(&json!("tool")) && entries.get("kind") == Some(&json!("text")) {
+                entries.shift_remove("kind");
+                let text = entries.shift_remove("value").unwrap_or_default();
+                entries.insert("content".to_owned(), text);
+            }
+            entries.into_iter().map(|(key, value)| (key, escape_references(value))).collect()
+        }
+        other => other,
+    }
 }
