@@ -180,6 +180,7 @@ fn a_template_with_alternating_roles_takes_conversations_that_alternate() {
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the figures are the result")]
 fn chat_templates_of_models_take_conversations_that_alternate() {
     let Some(directory) = std::env::var_os("HINAGATA_CHAT_TEMPLATES").map(PathBuf::from) else { return };
     let mut files: Vec<PathBuf> = fs::read_dir(directory)

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::modules::{SHARED, workspace};
 
-fn variables(value: Value) -> Map<String, Value> {
+fn variables(value: &Value) -> Map<String, Value> {
     value.as_object().cloned().expect("is a map")
 }
 
@@ -44,11 +44,11 @@ fn undefined_values_are_errors_where_a_file_says_so() {
 
     let strict = read(&[("a.yaml", text), ("b.yaml", "undefined: error\nsections: {cue: [Now]}\n")]);
     let strict = strict.expect("are read");
-    let error = strict.compile(&variables(json!({"docs": []})), None).expect_err("who?");
+    let error = strict.compile(&variables(&json!({"docs": []})), None).expect_err("who?");
     assert_eq!((error.code(), error.place().map(|place| place.line)), (Code::RenderUndefined, Some(3)));
-    let error = strict.compile(&variables(json!({"who": "Ann"})), None).expect_err("which?");
+    let error = strict.compile(&variables(&json!({"who": "Ann"})), None).expect_err("which?");
     assert_eq!((error.code(), error.place().map(|place| place.line)), (Code::RenderUndefined, Some(4)));
-    strict.compile(&variables(json!({"who": "Ann", "docs": []})), None).expect("nothing is undefined");
+    strict.compile(&variables(&json!({"who": "Ann", "docs": []})), None).expect("nothing is undefined");
 }
 
 const EVERYTHING: &str = r#"
@@ -92,7 +92,7 @@ impl Files for Notes {
 
 #[test]
 fn a_merged_module_can_be_read_again() {
-    let given = variables(json!({"who": "Ann"}));
+    let given = variables(&json!({"who": "Ann"}));
     let modules = read(&[("a.yaml", EVERYTHING)]).expect("is read");
     let merged = modules.to_json();
     assert_eq!((&merged["order"], &merged["undefined"]), (&json!("cache"), &json!("error")));
@@ -195,7 +195,7 @@ fn errors_in_texts_of_module_files_name_line_and_column_of_the_file() {
             let excerpt = |error: &Error| error.place().and_then(|place| place.excerpt.clone());
             let error = match read(&[(name, &text)]) {
                 Err(error) => error,
-                Ok(modules) => modules.compile(&variables(json!({"x": {}})), None).expect_err(mistake),
+                Ok(modules) => modules.compile(&variables(&json!({"x": {}})), None).expect_err(mistake),
             };
             assert_eq!(line(&error), place, "{text}: {error:?}");
             assert!(excerpt(&error).is_some_and(|line| line.contains("oops")), "{text}: {error:?}");
