@@ -1,5 +1,7 @@
 //! Packed contexts and calls to agents.
 
+use fake_provider::{ANSWER, FakeProvider, Reply};
+use hinagata::store::StoreKind;
 use serde_json::{Value, json};
 
 use crate::support::{Daemon, Setup};
@@ -72,4 +74,67 @@ async fn an_agent_call_has_system_prompt_history_and_context() {
     assert_eq!(none["code"], "not_found");
     let no_prompt: Value = daemon.as_owner("POST", path, &json!({})).await.expect_status(400);
     assert_eq!(no_prompt["code"], "request");
+}
+
+#[tokio::test]
+async fn an_agent_call_has_the_format_and_the_context_of_the_caller() {
+    let daemon = daemon().await;
+    let path = "/api/agents/manager/invoke";
+    let body = json!({"prompt": "Look", "format": "anthropic", "model": "claude-x", "context": {"files": [
+        {"path": "a.rs", "content": "fn a() {}"}]}});
+    let invoked = daemon.as_owner("POST", path, &body).await.expect_status(200);
+    assert_eq!(invoked["request"]["model"], "claude-x");
+    let sent = invoked["request"]["messages"].to_string();
+    assert!(sent.contains("fn a() {}") && !sent.contains("fn lamp()"), "{sent}");
+    let given = [json!({"role": "user", "content": "The lamp is red."})];
+    for context in [json!({"messages": given}), json!(given)] {
+        let body = json!({"prompt": "Look", "format": "text", "context": context});
+        let invoked = daemon.as_owner("POST", path, &body).await.expect_status(200);
+        assert_eq!(invoked["text"], "You manage Blue.\n\nThe lamp is red.\n\nLook");
+    }
+    for wrong in [
+        json!({"prompt": "Look", "format": "html"}),
+        json!({"prompt": "Look", "context": {"texts": "x"}}),
+        json!({"prompt": "Look", "history": [{"role": "nobody"}]}),
+    ] {
+        daemon.as_owner("POST", path, &wrong).await.expect_status(400);
+    }
+}
+
+#[tokio::test]
+async fn a_model_answers_as_an_agent_and_calls_no_tool_that_is_not_allowed() {
+    let provider = FakeProvider::start();
+    let daemon = Setup::new()
+        .file("hinagata.toml", CONFIG)
+        .variable("OPENAI_BASE_URL", &provider.base_url())
+        .variable("OPENAI_API_KEY", "sk-1")
+        .start()
+        .await;
+    let tool = json!({"url": "https://tools.test/look", "parameters": {"type": "object", "properties": {}}});
+    daemon.put(StoreKind::Tool, "house.look", tool).await;
+    let function = json!({"name": "house_look", "arguments": "{}"});
+    let call = json!({"id": "c1", "type": "function", "function": function});
+    let message = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+    provider.reply(Reply::Json(json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]})));
+    let path = "/api/agents/manager/chat";
+    let body = json!({"prompt": "Look", "model": "m", "temperature": 0, "context": ""});
+    assert_eq!(daemon.post(path, &body).await.status, 401);
+    let answer = daemon.as_owner("POST", path, &body).await.expect_status(200);
+    assert_eq!((&answer["choices"][0]["message"]["content"], &answer["steps"]), (&json!(ANSWER), &json!(2)));
+    assert!(answer["warnings"].to_string().contains("`house.look` is not allowed"), "{answer}");
+    let roles: Vec<&Value> =
+        answer["messages"].as_array().into_iter().flatten().map(|message| &message["role"]).collect();
+    assert_eq!(roles, ["user", "assistant", "tool", "assistant"]);
+    let received = provider.received();
+    assert_eq!(received[0].body["temperature"], 0);
+    assert_eq!(received[0].body["tools"][0]["function"]["name"], "house_look");
+
+    // The messages of a chat are the history of the next one.
+    let next = json!({"prompt": "And?", "model": "m", "context": "", "history": answer["messages"]});
+    daemon.as_owner("POST", path, &next).await.expect_status(200);
+    let sent = &provider.received()[2].body["messages"];
+    assert_eq!(sent.as_array().map(Vec::len), Some(6));
+    assert_eq!(sent[2]["tool_calls"][0]["id"], "c1");
+    let streamed = json!({"prompt": "Look", "model": "m", "stream": true});
+    daemon.as_owner("POST", path, &streamed).await.expect_status(400);
 }
