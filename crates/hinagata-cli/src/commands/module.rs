@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         }
         Stage::Compile { call, flat } => {
             let (prompt, _) = call.compile(*flat, globals)?;
-            output::print_json(&prompt.to_json())
+            output::print_json(&prompt.to_json_with_order())
         }
         Stage::Format { call, format, request } => {
             // Only attached files need the settings.

@@ -286,7 +286,7 @@ impl SubsectionElement {
 }
 
 impl CompiledPrompt {
-    /// The prompt as a document: the three parts; under `metadata` the schema, and the order unless it is standard.
+    /// The prompt as a document: the three parts, and the schema under `metadata`.
     #[must_use]
     pub fn to_json(&self) -> Value {
         let part = |elements: &[Element]| elements.iter().map(Element::to_json).collect::<Value>();
@@ -296,6 +296,14 @@ impl CompiledPrompt {
         if let Some(schema) = &self.schema {
             all["metadata"] = serde_json::json!({"outputSchema": **schema});
         }
+        all
+    }
+
+    /// As [`CompiledPrompt::to_json`], with the order under `metadata` unless it is standard, so that drivers make the same
+    /// requests of the prompt that is read again.
+    #[must_use]
+    pub fn to_json_with_order(&self) -> Value {
+        let mut all = self.to_json();
         if self.order != Order::Standard {
             all["metadata"]["order"] = self.order.name().into();
         }

@@ -100,7 +100,7 @@ impl Compiled {
 pub(super) async fn compile_modules(mut call: Call) -> Answer {
     let request = ModuleRequest::from_call(&mut call, false).await?;
     let compiled = request.compile()?;
-    compiled.answer(compiled.prompt.to_json())
+    compiled.answer(compiled.prompt.to_json_with_order())
 }
 
 /// `POST /api/modules/format`

@@ -203,7 +203,7 @@ async fn model_options_and_undefined_values_of_modules_are_obeyed() {
     let formatted = daemon.post("/api/modules/format", &body).await.expect_status(200);
     assert_eq!(formatted["request"]["model"], "gpt-x", "the call decides");
     body["variables"] = json!({});
-    let undefined = daemon.post("/api/modules/format", &body).await.expect_status(422);
+    let undefined = daemon.post("/api/modules/format", &body).await.expect_status(400);
     assert_eq!(undefined["code"], "render.undefined", "{undefined}");
     body["module"]["limits"] = json!({"max_outputs": 3});
     body["variables"] = json!({"topic": "tea"});
