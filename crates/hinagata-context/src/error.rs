@@ -4,7 +4,7 @@ use std::{fmt, io};
 
 use hinagata_tokens::TokenizerError;
 
-use crate::report::LeftOutReason;
+use crate::state::LeftOutReason;
 
 /// The result of packing.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -6,6 +6,7 @@ use hinagata::{
     Code, Error, Result,
     definition::module_error,
     module::{
+        answer::AnswerSchema,
         driver::{OutputFormat, RequestOptions},
         json::messages_to_json,
         read_messages,
@@ -17,6 +18,7 @@ use hinagata_agent::{
     RequestedCall, context_error,
 };
 use hinagata_context::Packer;
+use serde_json::Value;
 
 use super::{
     chat::model_problem,
@@ -57,7 +59,8 @@ pub(super) async fn invoke_agent(mut call: Call) -> Answer {
 /// `POST /api/agents/{id}/chat`
 pub(super) async fn chat_with_agent(mut call: Call) -> Answer {
     let (mut fields, invocation) = read_invocation(&mut call).await?;
-    let (model, schema) = (fields.take_string("model")?, fields.take_value("schema"));
+    let model = fields.take_string("model")?;
+    let schema = fields.take_value("schema").map(check_schema).transpose()?;
     if fields.take_boolean("stream")? == Some(true) {
         return Err(
             Problem::bad_request("answers of agents are not streamed").with_hint("leave out `stream`")
@@ -72,7 +75,7 @@ pub(super) async fn chat_with_agent(mut call: Call) -> Answer {
         choice,
         base: RequestOptions::default().with_files(NoFiles),
         options: fields.into_rest(),
-        schema: schema.map(Arc::new),
+        schema,
         tools: ChatTools::new(engine.tool_set(), invoked.agent.tools.as_deref(), &workspace.settings),
         host: &Nobody,
     };
@@ -87,6 +90,17 @@ pub(super) async fn chat_with_agent(mut call: Call) -> Answer {
     body["warnings"] = warnings.map(|warning| warning.to_json_with(hint_text)).collect();
     body["notes"] = ended.reply.notes.clone().into();
     answer::json_response(&body)
+}
+
+/// The schema of an answer, if it is one.
+fn check_schema(schema: Value) -> Result<Arc<Value>, Problem> {
+    if !schema.is_object() {
+        return Err(Problem::bad_request("`schema` must be a JSON Schema, an object"));
+    }
+    let schema = Arc::new(schema);
+    let checked = AnswerSchema::new(Arc::clone(&schema));
+    checked.map_err(|error| Problem::in_request_body(&module_error(error)))?;
+    Ok(schema)
 }
 
 /// Nobody is there to approve a call: only the tools of the settings run.

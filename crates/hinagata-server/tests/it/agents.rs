@@ -135,6 +135,9 @@ async fn a_model_answers_as_an_agent_and_calls_no_tool_that_is_not_allowed() {
     let sent = &provider.received()[2].body["messages"];
     assert_eq!(sent.as_array().map(Vec::len), Some(6));
     assert_eq!(sent[2]["tool_calls"][0]["id"], "c1");
-    let streamed = json!({"prompt": "Look", "model": "m", "stream": true});
-    daemon.as_owner("POST", path, &streamed).await.expect_status(400);
+    for wrong in [json!({"stream": true}), json!({"schema": true}), json!({"schema": {"type": 3}})] {
+        let mut body = json!({"prompt": "Look", "model": "m"});
+        body.as_object_mut().expect("is an object").extend(wrong.as_object().cloned().unwrap_or_default());
+        daemon.as_owner("POST", path, &body).await.expect_status(400);
+    }
 }
