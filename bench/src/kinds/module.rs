@@ -177,12 +177,12 @@ impl Work {
 
 fn content_bytes(element: &Element) -> usize {
     let content = match element {
-        Element::Material(material) => Some(&material.content),
-        Element::Chunk(chunk) => Some(&chunk.content),
-        Element::Message(message) => message.content(),
-        _ => None,
+        Element::Material(material) => &material.content,
+        Element::Chunk(chunk) => &chunk.content,
+        Element::Message(message) => return message.texts().map(str::len).sum(),
+        _ => return 0,
     };
-    content.into_iter().flat_map(hinagata_module::Content::texts).map(str::len).sum()
+    content.texts().map(str::len).sum()
 }
 
 /// A module of the workload: what its stand-ins mean is written as a program would write it.
@@ -239,13 +239,15 @@ fn chunk(row: &Row) -> Chunk {
 }
 
 fn message(row: &Row) -> Message {
-    let mut message = match row.role {
+    let message = match row.role {
         Some(Role::Assistant) => Message::assistant(row.content.clone()),
         Some(Role::System) => Message::system(row.content.clone()),
         _ => Message::user(row.content.clone()),
     };
-    message.name.clone_from(&row.name);
-    message
+    match &row.name {
+        Some(name) => message.with_name(name.clone()),
+        None => message,
+    }
 }
 
 fn with_usage<T>(element: T, usage: Option<u64>, set: impl FnOnce(T, u64) -> T) -> T {
