@@ -27,7 +27,6 @@ use crate::{
     input::Inputs,
     output::{self, Format},
     request::{self, RequestArguments, warn_left_out},
-    signals::stop_signal,
     workspace::{Globals, Workspace},
 };
 
@@ -35,6 +34,7 @@ use crate::{
 ///
 /// A call of a tool is shown and has to be confirmed, unless --allow or the setting agent.allow_tools names the tool.
 /// Without a terminal such calls are refused, and the model is told. Without PROMPT, each line of a terminal is one.
+/// Ctrl-C ends the chat; a session has every message that arrived before.
 #[derive(clap::Args)]
 pub(super) struct ChatArguments {
     /// The agent [default: the manager]
@@ -159,13 +159,7 @@ impl Conversation<'_> {
             tools: tools.with_allowed(arguments.allowed.iter().cloned()),
             host: &host,
         };
-        let ended = new_runtime()?.block_on(async {
-            let stop = stop_signal()?;
-            tokio::select! {
-                ended = chat.run(&invoked) => Ok(ended?),
-                () = stop => Err(Failure::system_error("stopped before the answer")),
-            }
-        })?;
+        let ended = new_runtime()?.block_on(chat.run(&invoked))?;
         print_warnings(self.workspace, &request::redaction_warnings(&redactor));
         self.history.extend(ended.messages.iter().cloned());
         self.print(&ended, &invoked.to_json_with(hint_text)["warnings"], format)
