@@ -1,6 +1,6 @@
 //! Which tokenizer a model has: the one table of names, vocabularies and factors.
 //!
-//! Factors are percent of the tokens of o200k, by kind of piece in the order of [`Kind`](crate::tally::Kind). They were
+//! Factors are percent of the tokens of o200k, by kind of piece in the order of [`Kind`]. They were
 //! fitted to the real tokenizers of the families in November 2026; `docs/design/token-counts.md` says how. Claude's tokenizers are
 //! not public: its two factors are what Anthropic and others published in April 2026.
 

@@ -14,7 +14,7 @@
 //!
 //! let counter = TokenCounter::for_model("openai/gpt-5-mini");
 //! # #[cfg(feature = "exact")]
-//! assert_eq!(counter.count_tokens("Write plainly."), TokenCount::exact(4));
+//! assert_eq!(counter.count_tokens("Write plainly."), TokenCount::exact(3));
 //! ```
 
 #[cfg(not(feature = "exact"))]
