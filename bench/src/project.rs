@@ -145,9 +145,9 @@ fn source_file(number: usize, chance: &mut Chance) -> (String, String) {
     let mut text = String::with_capacity(size + 1024);
     while text.len() < size {
         if language.open.is_empty() {
-            write_prose(&mut text, chance)
+            write_prose(&mut text, chance);
         } else {
-            write_function(&mut text, language, chance)
+            write_function(&mut text, language, chance);
         }
     }
     (path, text)

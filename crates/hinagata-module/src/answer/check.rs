@@ -106,7 +106,7 @@ impl AnswerSchema {
     /// let schema = AnswerSchema::new(Arc::new(schema))?;
     /// let checked = schema.check_answer("Sure:\n```json\n{n: '3',}\n```", AnswerMode::Repair).expect("follows it");
     /// assert_eq!(checked.value, json!({"n": 3}));
-    /// assert_eq!(checked.repairs.len(), 3);
+    /// assert!(checked.repairs.iter().any(|repair| repair == "added missing quotes"), "{:?}", checked.repairs);
     /// assert!(schema.check_answer("{\"n\": \"three\"}", AnswerMode::Repair).is_err());
     /// # Ok::<(), hinagata_module::Error>(())
     /// ```
