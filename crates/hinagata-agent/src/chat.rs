@@ -29,8 +29,7 @@ pub trait ChatHost: Send + Sync {
     ///
     /// # Errors
     /// An error ends the chat.
-    fn keep_messages(&self, messages: &[Message]) -> Result<()> {
-        let _ = messages;
+    fn keep_messages(&self, _messages: &[Message]) -> Result<()> {
         Ok(())
     }
 }
@@ -232,7 +231,7 @@ impl AgentChat<'_> {
     ///
     /// # Errors
     /// Those of the model and of [`ChatHost::keep_messages`]; code `model`, reason `steps`, if the last answer calls tools.
-    pub async fn run(mut self, call: &InvocationOutput) -> Result<ChatOutput> {
+    pub async fn run_chat(mut self, call: &InvocationOutput) -> Result<ChatOutput> {
         if let Some(tools) = self.tools.to_option() {
             self.options.entry("tools").or_insert(tools);
         }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use super::{
     RequestOptions, TurnRule,
     body::Body,
-    conversation::{Conversation, Grouping, Speaker, Turn, Turns, is_blank_text, starts_with_text},
+    conversation::{
+        Conversation, Grouping, Speaker, Turn, Turns, is_blank_text, starts_with_text, unchanged_items,
+    },
     dialect::{Dialect, ElementWriter, Piece, is_text},
     media::{Kind, Media, media_only_from_user, unsupported_error},
     parts::{check_results, has_place, note_messages},
@@ -219,14 +221,9 @@ impl Request<'_> {
                 let start = first;
                 first += elements.len();
                 let trimmed = trims && first == count;
-                match elements {
-                    [turn] if !trimmed => {
-                        if let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT)) {
-                            items.iter().for_each(|item| writer.write_source(item));
-                            return Ok(());
-                        }
-                    }
-                    _ => {}
+                if let Some(items) = unchanged_items(elements, FORMAT).filter(|_| !trimmed) {
+                    items.iter().for_each(|item| writer.write_source(item));
+                    return Ok(());
                 }
                 writer.write_object(|writer| {
                     writer.write_raw_fields(match speaker {
@@ -321,9 +318,7 @@ impl Request<'_> {
                     writer.write_object(|writer| write_text_block(writer, end, |sink| sink.put(text)));
                 }
                 PartContent::Attachment(attachment) => {
-                    let mut pieces = Vec::new();
-                    let mut take = |piece| pieces.push(piece);
-                    self.element_writer.push_attachment(attachment, self.options, &mut take)?;
+                    let pieces = self.element_writer.attachment_pieces([attachment], self.options)?;
                     self.write_pieces(&pieces, author, end, writer)?;
                 }
                 PartContent::ToolCall(call) => writer.write_object(|writer| {
@@ -376,11 +371,7 @@ impl Request<'_> {
         writer.write_key("content");
         match &result.value {
             ToolValue::Parts { parts, .. } => writer.write_list(|writer| {
-                let mut pieces = Vec::new();
-                for part in parts {
-                    self.element_writer
-                        .push_attachment(part, self.options, &mut |piece| pieces.push(piece))?;
-                }
+                let pieces = self.element_writer.attachment_pieces(parts, self.options)?;
                 self.write_pieces(&pieces, Author::User, End::PLAIN, writer)
             })?,
             value => writer.write_string(&value.to_text()),

@@ -1,5 +1,7 @@
 //! Assigns roles to the elements of a prompt, before a driver writes them.
 
+use serde_json::Value;
+
 use super::{DataRole, RequestOptions, TurnRule, parts::has_place, request::Notes};
 use crate::{
     Attachment, CacheHint, CompiledPrompt, Content, Element, Message, MessageFormat, Order, Part,
@@ -56,6 +58,12 @@ impl<'p> Conversation<'p> {
     pub(super) fn messages(&self) -> impl Iterator<Item = &'p Message> {
         self.turns.iter().filter_map(Turn::message)
     }
+}
+
+/// The documents of a turn that is one message, if it was read in this format: they are sent as they are.
+pub(super) fn unchanged_items<'p>(elements: &[Turn<'p>], format: MessageFormat) -> Option<&'p [Value]> {
+    let [turn] = elements else { return None };
+    turn.message()?.items_in(format)
 }
 
 /// The speaker of a turn.

@@ -264,6 +264,19 @@ impl ElementWriter {
         Ok(())
     }
 
+    /// The pieces of attachments.
+    pub(super) fn attachment_pieces<'p>(
+        &self,
+        attachments: impl IntoIterator<Item = &'p Attachment>,
+        options: &RequestOptions,
+    ) -> Result<Vec<Piece<'p>>, Error> {
+        let mut pieces = Vec::new();
+        for attachment in attachments {
+            self.push_attachment(attachment, options, &mut |piece| pieces.push(piece))?;
+        }
+        Ok(pieces)
+    }
+
     /// Adds the piece of an attachment; an empty text has none.
     pub(super) fn push_attachment<'p>(
         &self,

@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 use super::{
     RequestOptions, Tool, TurnRule,
     body::Body,
-    conversation::{Conversation, Grouping, OPENING, Speaker, Turn, Turns, starts_with_text},
+    conversation::{
+        Conversation, Grouping, OPENING, Speaker, Turn, Turns, starts_with_text, unchanged_items,
+    },
     dialect::{Dialect, ElementWriter, Piece, is_text},
     media::{Media, media_only_from_user},
     parts::{has_place, note_messages},
@@ -109,9 +111,7 @@ impl Request<'_, '_> {
                 writer.write_value(&json!({"role": "user", "parts": [{"text": OPENING}]}));
             }
             turns.iter().try_for_each(|(speaker, elements)| {
-                if let [turn] = elements
-                    && let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT))
-                {
+                if let Some(items) = unchanged_items(elements, FORMAT) {
                     items.iter().for_each(|item| writer.write_source(item));
                     return Ok(());
                 }
@@ -191,11 +191,7 @@ impl Request<'_, '_> {
                 })),
                 PartContent::ToolResult(result) => {
                     writer.write_value(&self.function_response(message, result));
-                    let mut media = Vec::new();
-                    for attachment in result.value.media() {
-                        let mut take = |piece| media.push(piece);
-                        self.element_writer.push_attachment(attachment, self.options, &mut take)?;
-                    }
+                    let media = self.element_writer.attachment_pieces(result.value.media(), self.options)?;
                     self.write_pieces(&media, false, writer);
                 }
                 // These are written above.

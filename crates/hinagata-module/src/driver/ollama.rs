@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{
     RequestOptions, TurnRule,
     body::Body,
-    conversation::{Conversation, Grouping, Speaker, Turn, Turns},
+    conversation::{Conversation, Grouping, Speaker, Turn, Turns, unchanged_items},
     dialect::{Dialect, ElementWriter, Piece},
     media::{Kind, Media, unsupported_error},
     openai,
@@ -103,9 +103,7 @@ impl Request<'_> {
         media: &mut Vec<&'p Attachment>,
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        if let [turn] = elements
-            && let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT))
-        {
+        if let Some(items) = unchanged_items(elements, FORMAT) {
             items.iter().for_each(|item| writer.write_source(item));
             return Ok(());
         }
@@ -133,10 +131,7 @@ impl Request<'_> {
         media: &[&Attachment],
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        let mut pieces = Vec::new();
-        for attachment in media {
-            self.element_writer.push_attachment(attachment, self.options, &mut |piece| pieces.push(piece))?;
-        }
+        let mut pieces = self.element_writer.attachment_pieces(media.iter().copied(), self.options)?;
         for element in elements {
             self.push_pieces(element, &mut pieces)?;
         }

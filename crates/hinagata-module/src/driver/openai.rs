@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     RequestOptions, Tool, TurnRule,
     body::Body,
-    conversation::{Conversation, Grouping, Speaker, Turn, Turns},
+    conversation::{Conversation, Grouping, Speaker, Turn, Turns, unchanged_items},
     dialect::{Dialect, ElementWriter, Piece, is_text},
     media::{Kind, Media, media_only_from_user, unsupported_error},
     parts::{check_results, note_messages},
@@ -189,9 +189,7 @@ impl Request<'_> {
         media: &mut Vec<&'p Attachment>,
         writer: &mut Writer,
     ) -> Result<(), Error> {
-        if let [turn] = elements
-            && let Some(items) = turn.message().and_then(|message| message.items_in(FORMAT))
-        {
+        if let Some(items) = unchanged_items(elements, FORMAT) {
             items.iter().for_each(|item| self.write_item(item, writer));
             return Ok(());
         }

@@ -217,11 +217,7 @@ impl Request<'_> {
         writer.write_key("output");
         match &result.value {
             ToolValue::Parts { parts, .. } => writer.write_list(|writer| {
-                let mut pieces = Vec::new();
-                for part in parts {
-                    self.element_writer
-                        .push_attachment(part, self.options, &mut |piece| pieces.push(piece))?;
-                }
+                let pieces = self.element_writer.attachment_pieces(parts, self.options)?;
                 self.write_pieces(&pieces, writer).map(drop)
             }),
             value => {

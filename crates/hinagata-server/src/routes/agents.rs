@@ -40,13 +40,14 @@ pub(super) async fn invoke_agent(mut call: Call) -> Answer {
     let format = format.map(|name| OutputFormat::from_name(&name).ok_or_else(|| unknown_format(&name)));
     let (format, model) = (format.transpose()?, fields.take_string("model")?);
     fields.check_unknown()?;
-    let invoked = build_messages(&call.app, invocation).await?;
+    let mut invoked = build_messages(&call.app, invocation).await?;
+    invoked.agent.model = model.or(invoked.agent.model);
     let mut body = invoked.to_json_with(hint_text);
     match format {
         None | Some(OutputFormat::Messages) => {}
         Some(OutputFormat::Text) => body["text"] = invoked.text().into(),
         Some(OutputFormat::Request(driver)) => {
-            let model = model.or_else(|| invoked.agent.model.clone());
+            let model = invoked.agent.model.clone();
             let options = RequestOptions { model, ..RequestOptions::default() }.with_files(NoFiles);
             let formatted = driver.format(&invoked.prompt(), &options).map_err(module_error)?;
             body["request"] = formatted.to_value();
@@ -79,7 +80,7 @@ pub(super) async fn chat_with_agent(mut call: Call) -> Answer {
         tools: ChatTools::new(engine.tool_set(), invoked.agent.tools.as_deref(), &workspace.settings),
         host: &Nobody,
     };
-    let ended = chat.run(&invoked).await.map_err(model_problem)?;
+    let ended = chat.run_chat(&invoked).await.map_err(model_problem)?;
     let mut body = ended.reply.answer.to_completion()?;
     if let Some(verdict) = ended.reply.verdict() {
         body["answer"] = verdict;

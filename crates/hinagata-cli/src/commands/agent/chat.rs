@@ -159,7 +159,7 @@ impl Conversation<'_> {
             tools: tools.with_allowed(arguments.allowed.iter().cloned()),
             host: &host,
         };
-        let ended = new_runtime()?.block_on(chat.run(&invoked))?;
+        let ended = new_runtime()?.block_on(chat.run_chat(&invoked))?;
         print_warnings(self.workspace, &request::redaction_warnings(&redactor));
         self.history.extend(ended.messages.iter().cloned());
         self.print(&ended, &invoked.to_json_with(hint_text)["warnings"], format)
