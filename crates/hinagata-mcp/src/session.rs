@@ -32,6 +32,7 @@ use crate::{
     pack_tool::PackedProject,
     page::{LIST_TTL_MS, cache_scope, take_page},
     resources::{embedded_entry, prompt_entry},
+    served_skills::SkillMethod,
     shared::{Mcp, RequestSummary, Shared},
 };
 
@@ -385,7 +386,12 @@ impl ServerHandler for Session {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.identify_viewer(&context.extensions)?;
+        let viewer = self.identify_viewer(&context.extensions)?;
+        if let Some(method) = SkillMethod::from_name(&request.method).filter(|_| self.shared.options.skills) {
+            let summary = RequestSummary { method: method.as_str(), name: "", renders: true };
+            let work = self.shared.answer_skills(&viewer, method, request.params);
+            return self.shared.run_request(&viewer, summary, &context.ct, work).await;
+        }
         let is_gone =
             input::supports_input_required(&context) && REMOVED_METHODS.contains(&request.method.as_str());
         let is_served = !is_gone && (self.shared.options.tools || !request.method.starts_with("tools/"));

@@ -32,6 +32,7 @@ use crate::{
     pack_tool::PackedProject,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
+    served_skills::EXTENSION,
     state::{ChangedPaths, PublicState},
 };
 
@@ -46,6 +47,8 @@ const MAX_PATHS: usize = 1_000;
 pub struct McpOptions {
     /// Whether prompts are also served as tools, for clients without prompts.
     pub tools: bool,
+    /// Whether prompts are also served as Agent Skills.
+    pub skills: bool,
     /// The caller of requests that do not name one. Without it, such requests are rejected.
     pub viewer: Option<Viewer>,
     /// The resources declared in the settings.
@@ -92,7 +95,7 @@ impl Mcp {
         let (notices, _) = broadcast::channel(NOTICE_CAPACITY);
         let wake = Arc::new(Notify::new());
         let inner = Arc::new(Shared {
-            config: server_config(options.tools),
+            config: server_config(&options),
             places: engine.local_places(),
             state: ArcSwap::from_pointee(PublicState::new(&engine)),
             notices,
@@ -132,7 +135,7 @@ impl Mcp {
     }
 }
 
-fn server_config(tools: bool) -> ServerConfig {
+fn server_config(options: &McpOptions) -> ServerConfig {
     let capabilities = ServerCapabilities::builder()
         .enable_prompts()
         .enable_prompts_list_changed()
@@ -140,11 +143,14 @@ fn server_config(tools: bool) -> ServerConfig {
         .enable_resources_list_changed()
         .enable_resources_subscribe()
         .enable_completions();
-    let capabilities = if tools {
+    let mut capabilities = if options.tools {
         capabilities.enable_tools().enable_tool_list_changed().build()
     } else {
         capabilities.build()
     };
+    if options.skills {
+        capabilities.extensions.get_or_insert_default().insert(EXTENSION.to_owned(), Map::new());
+    }
     let server = Implementation::new("hinagata", env!("CARGO_PKG_VERSION")).with_title("Hinagata");
     ServerConfig::new(capabilities)
         .with_server_info(server)
@@ -337,6 +343,9 @@ impl Shared {
 
     /// Whether reading the resource at `uri` renders a prompt.
     pub(crate) fn renders_on_read(&self, uri: &str) -> bool {
+        if self.options.skills && uri.starts_with("skill://") {
+            return true;
+        }
         let declared = || self.options.resources.find_resource(uri);
         !uri.starts_with(PROMPT_SCHEME)
             && declared().is_some_and(|(declared, _)| matches!(declared.content, ResourceSource::Prompt(_)))
@@ -372,6 +381,9 @@ impl Shared {
                 .find_prompt(name, viewer)
                 .map(|prompt| prompt_source(&prompt))
                 .map_err(|_| missing());
+        }
+        if let Some(contents) = self.skill_contents(viewer, uri).await? {
+            return Ok(vec![contents]);
         }
         if let Some((declared, values)) = self.options.resources.find_resource(uri) {
             if let ResourceSource::Prompt(name) = &declared.content {

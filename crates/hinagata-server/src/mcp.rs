@@ -25,6 +25,7 @@ use crate::{
 pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send + Sync + use<>> {
     let options = McpOptions {
         tools: app.workspace.settings.is_on("mcp.tools"),
+        skills: app.workspace.settings.is_on("mcp.skills"),
         viewer: None,
         resources: Resources::from_settings(
             &app.workspace.settings,

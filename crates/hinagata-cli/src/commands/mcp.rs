@@ -1,7 +1,15 @@
 //! `hina mcp`: the prompts for a client that starts this program.
 
+mod config_file;
+mod doctor;
+mod entry;
+mod hosts;
+mod install;
+mod skills;
+
 use std::{path::PathBuf, sync::Arc};
 
+use clap::Subcommand;
 use hinagata::{Engine, ports::Store, watch::Watcher};
 use hinagata_host::{Environment, OpenWorkspace};
 use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, Resources, Viewer};
@@ -17,21 +25,41 @@ use crate::{
 /// Serves one client over standard input and output, in every revision of the protocol, until the client disconnects.
 /// `hina serve` serves the same prompts over HTTP at /mcp.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+
     /// Offer prompts as tools too, for clients that have no prompts [setting: mcp.tools]
     #[arg(long)]
     tools: bool,
+
+    /// Offer prompts as Agent Skills too, for clients with the skills extension [setting: mcp.skills]
+    #[arg(long)]
+    skills: bool,
 }
 
 const EXAMPLES: &str = "Examples:
-  hina mcp
+  hina mcp install claude-code
   hina mcp --root ~/prompts --tools
-  claude mcp add prompts -- hina mcp --root ~/prompts
 
-docs/reference/mcp.md has the entries for other clients.";
+docs/guides/connect-mcp-clients.md has the entries for other clients.";
+
+#[derive(Subcommand)]
+enum Action {
+    Install(Box<install::Arguments>),
+    Doctor(doctor::Arguments),
+}
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    match &arguments.action {
+        None => serve_client(arguments, globals),
+        Some(Action::Install(arguments)) => install::run(arguments, globals),
+        Some(Action::Doctor(arguments)) => doctor::run(arguments, globals),
+    }
+}
+
+fn serve_client(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace =
         Workspace::open_daemon(globals, Environment::default(), OpenWorkspace::check_store_settings)?;
     start_log(&workspace, None)?;
@@ -50,6 +78,7 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
     let engine = workspace.daemon_engine()?;
     let options = McpOptions {
         tools: arguments.tools || workspace.host.settings.is_on("mcp.tools"),
+        skills: arguments.skills || workspace.host.settings.is_on("mcp.skills"),
         viewer: Some(Viewer::for_owner()),
         resources: Resources::from_settings(
             &workspace.host.settings,

@@ -132,7 +132,7 @@ impl Served {
         let resources = Resources::from_settings(&settings, root.path(), true).expect("resources are fine");
         let engine = Engine::open(root.path());
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
-        let options = McpOptions { tools, viewer: Some(viewer), resources, project };
+        let options = McpOptions { tools, skills: true, viewer: Some(viewer), resources, project };
         let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
         let told = mcp.change_notifier();
         let watcher =

@@ -344,6 +344,7 @@ pub static SETTINGS: &[Setting] = &[
         .merging(),
     setting_of("agents.subagents", Kind::Any, "-", "further agents, each with an id and the fields of the manager").optional(),
     privileged("mcp.tools", Kind::Flag, "false", "whether prompts are also tools over MCP, for clients without prompts"),
+    privileged("mcp.skills", Kind::Flag, "false", "whether prompts are also Agent Skills over MCP, for clients with that extension"),
     setting_of("resources", Kind::Any, "-", "MCP resources, each with uri and text, file, blob, prompt or context")
         .optional(),
     setting_of("system_prompt", Kind::Text, "-", "system prompt of agents without their own").optional(),
