@@ -5,5 +5,6 @@ mod hostile;
 mod input;
 mod prompts;
 mod resources;
+mod skills;
 mod support;
 mod tools;

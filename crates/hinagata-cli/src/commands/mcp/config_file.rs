@@ -14,6 +14,7 @@ use jsonc_parser::{
     ParseOptions,
     cst::{CstInputValue, CstObject, CstRootNode},
 };
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::hosts::{HostSpec, Scope, Syntax};
@@ -61,7 +62,9 @@ impl ConfigFile {
                     .unwrap_or_else(|| root.object_value_or_set().object_value_or_set(self.host.servers_key));
                 match servers.get(name) {
                     Some(known) => known.set_value(input_value(entry)),
-                    None => drop(servers.append(name, input_value(entry))),
+                    None => {
+                        servers.append(name, input_value(entry));
+                    }
                 }
             }
             None => {
@@ -98,13 +101,22 @@ impl ConfigFile {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        CstRootNode::parse(text, &options).map_err(|error| {
+        let invalid = |what: &str, line: usize, column: usize| {
             let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-            let (line, column) = (number(error.line_display()), number(error.column_display()));
-            let what = error.kind().to_string().to_lowercase();
-            let place = Place::at_line(&self.path.display().to_string(), text, line, column);
-            self.invalid(format!("not valid JSON: {what}")).at(place)
-        })
+            let place =
+                Place::at_line(&self.path.display().to_string(), text, number(line), number(column.max(1)));
+            self.invalid(format!("not valid JSON: {}", what.to_lowercase())).at(place)
+        };
+        // The tree has comments, whether they are allowed or not.
+        if !has_comments && !text.trim().is_empty() {
+            let strict: Result<IgnoredAny, _> = serde_json::from_str(text);
+            strict.map_err(|error| {
+                let what = error.to_string();
+                invalid(what.split(" at line").next().unwrap_or(&what), error.line(), error.column())
+            })?;
+        }
+        CstRootNode::parse(text, &options)
+            .map_err(|error| invalid(&error.kind().to_string(), error.line_display(), error.column_display()))
     }
 
     /// The object with the servers, if it exists.
