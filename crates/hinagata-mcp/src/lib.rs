@@ -5,19 +5,26 @@
 //! serve sessions over standard input and output or over HTTP. A [`RenderBackend`] renders prompts and records
 //! requests.
 
+mod adapt;
 mod arguments;
 mod backend;
 mod complete;
 mod declared_resource;
 mod failure;
+mod form;
 mod hints;
+mod host;
 mod input;
+mod line;
+mod listing;
 mod malformed;
 mod messages;
 mod names;
 mod notices;
 mod pack_tool;
 mod page;
+mod parameters;
+mod placeholder;
 mod prompt;
 mod resources;
 mod serve;

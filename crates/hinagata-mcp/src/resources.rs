@@ -151,12 +151,12 @@ fn redacting(policy: SecretPolicy) -> SecretPolicy {
     }
 }
 
-/// The content of a file, as text if it is UTF-8.
+/// The content of a file, as text if it is text.
 fn contents_from_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
     let kind = media::type_of_file(name, &bytes);
-    match String::from_utf8(bytes) {
+    match media::into_text(bytes) {
         Ok(text) => ResourceContents::text(text, uri),
-        Err(error) => ResourceContents::blob(media::encode_base64(error.as_bytes()), uri),
+        Err(bytes) => ResourceContents::blob(media::encode_base64(&bytes), uri),
     }
     .with_mime_type(kind)
 }

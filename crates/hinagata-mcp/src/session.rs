@@ -20,17 +20,19 @@ use rmcp::{
 use tokio::{sync::broadcast::Receiver, task::JoinHandle};
 
 use crate::{
-    arguments,
     backend::Viewer,
     complete,
     declared_resource::{DeclaredResource, ResourceSource},
     failure::{invalid_params, truncate_for_display},
-    input,
+    host::{ArgumentStyle, HostProfile, HostView, Revision},
+    input::{self, CollectedInput, InputCall},
+    line::read_arguments,
     malformed::params_error,
     messages,
     notices::{ChangeNotice, SubscribedUris, notify_peer, notify_subscription},
     pack_tool::PackedProject,
     page::{LIST_TTL_MS, cache_scope, take_page},
+    placeholder::Placeholders,
     resources::{embedded_entry, prompt_entry},
     shared::{Mcp, RequestSummary, Shared},
 };
@@ -54,6 +56,8 @@ pub struct Session {
     waiting: Mutex<Vec<Receiver<Arc<ChangeNotice>>>>,
     /// Notifies the client of changes.
     follower: Mutex<Option<JoinHandle<()>>>,
+    /// The profile of the client, in revisions with sessions.
+    profile: OnceLock<&'static HostProfile>,
 }
 
 impl Drop for Session {
@@ -74,6 +78,7 @@ impl Mcp {
             subscribed: SubscribedUris::default(),
             waiting: Mutex::default(),
             follower: Mutex::new(None),
+            profile: OnceLock::new(),
         }
     }
 }
@@ -106,43 +111,60 @@ impl Session {
         &self.shared.places
     }
 
+    /// What the client of a request needs. The setting decides before the name of the client.
+    fn host_view(&self, context: &RequestContext<RoleServer>) -> HostView {
+        let profile = self.shared.host_profile.unwrap_or_else(|| {
+            let known = || HostProfile::for_client(context.client_info().as_ref());
+            // A session has one client; without sessions, each request may have another.
+            if input::supports_input_required(context) { known() } else { self.profile.get_or_init(known) }
+        });
+        HostView { profile, ..self.tool_view(context) }
+    }
+
+    /// What the client of a tool call needs: arguments come from a model, and the result goes to it.
+    pub(crate) fn tool_view(&self, context: &RequestContext<RoleServer>) -> HostView {
+        HostView {
+            profile: HostProfile::default_profile(),
+            forms: input::supports_forms(context),
+            revision: Revision::from_version(context.protocol_version().as_ref()),
+        }
+    }
+
     /// Renders a prompt. Asks for missing arguments if the client supports that.
     pub(crate) async fn get_prompt_now(
         &self,
         viewer: &Viewer,
         request: &GetPromptRequestParams,
+        view: HostView,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let state = self.shared.state_for(viewer);
         let prompt = state.find_prompt(&request.name, viewer)?;
-        let mut variables = arguments::variables_from_arguments(&prompt, request.arguments.as_ref())?;
-        if let Some(responses) = &request.input_responses {
-            variables.extend(input::variables_from_responses(&prompt, responses)?);
-        }
-        let missing = input::missing_parameters(&state, &prompt, &variables);
-        if !missing.is_empty() {
-            let asked_before = request.input_responses.is_some() || !input::supports_forms(context);
-            if asked_before {
-                return Err(input::missing_error(&prompt, &missing));
-            }
-            if input::supports_input_required(context) {
-                let asks = input::input_required_result(&prompt, &missing);
-                return asks.map(Into::into).ok_or_else(|| input::missing_error(&prompt, &missing));
-            }
-            let form = input::input_form(&prompt, &missing)
-                .ok_or_else(|| input::missing_error(&prompt, &missing))?;
-            let answer = context.peer.create_elicitation(form).await;
-            // A client that fails to show the form is treated as one without forms.
-            let answer = answer.map_err(|_| input::missing_error(&prompt, &missing))?;
-            variables.extend(input::variables_from_form(&prompt, &answer)?);
-            let missing = input::missing_parameters(&state, &prompt, &variables);
-            if !missing.is_empty() {
-                return Err(input::missing_error(&prompt, &missing));
-            }
-        }
-        let rendered = self.shared.render_prompt(&state, &request.name, &prompt, variables).await?;
+        let mut arguments = request.arguments.clone().unwrap_or_default();
+        let placeholders = match view.profile.arguments {
+            ArgumentStyle::Placeholders => Placeholders::take_from(&mut arguments),
+            _ => Placeholders::default(),
+        };
+        let given = read_arguments(view.profile.arguments, &prompt, arguments)?;
+        let following = given.following.clone();
+        let call = InputCall { state: &state, prompt: &prompt, view, given, placeholders: &placeholders };
+        let variables = match call.collect_input(request, context).await? {
+            CollectedInput::Asks(asks) => return Ok((*asks).into()),
+            CollectedInput::Variables(variables) => variables,
+        };
+        let rendered = if placeholders.is_empty() {
+            self.shared.render_prompt(&state, &request.name, &prompt, variables).await?
+        } else {
+            self.shared.render_placeholders(&state, &prompt, variables, &placeholders).await?
+        };
         let lookup = |uri: &str| self.shared.local_resource(viewer, uri);
-        messages::prompt_result(&prompt, rendered, &lookup, &self.shared.places).map(Into::into)
+        let context = messages::ResultContext {
+            lookup: &lookup,
+            places: &self.shared.places,
+            view,
+            following: following.as_deref(),
+        };
+        messages::prompt_result(&prompt, rendered, &context).map(Into::into)
     }
 
     fn start_notifying(&self, context: &NotificationContext<RoleServer>) {
@@ -218,8 +240,9 @@ impl ServerHandler for Session {
         let state = self.shared.state_with_list(&viewer).await;
         let seen = state.list().prompts.iter().filter(|prompt| viewer.can_see(&prompt.id));
         let (prompts, next) = take_page(seen, |prompt| &prompt.name, request.as_ref())?;
+        let view = self.host_view(&context);
         let mut result = ListPromptsResult::with_all_items(
-            prompts.into_iter().map(|prompt| prompt.listed.clone()).collect(),
+            prompts.into_iter().map(|prompt| prompt.entry_for(view).clone()).collect(),
         );
         result.next_cursor = next;
         Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(cache_scope(&viewer)))
@@ -231,7 +254,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
-        let work = self.get_prompt_now(&viewer, &request, &context);
+        let work = self.get_prompt_now(&viewer, &request, self.host_view(&context), &context);
         let summary = RequestSummary { method: "prompts/get", name: &request.name, renders: true };
         self.shared.run_request(&viewer, summary, &context.ct, work).await
     }

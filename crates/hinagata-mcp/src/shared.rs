@@ -7,7 +7,9 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use hinagata::{Code, Engine, Error, LocalPlaces, RenderJob, Rendered, Result, watch::Watcher};
+use hinagata::{
+    Code, Engine, Error, LocalPlaces, Reason, RenderJob, Rendered, Result, Strictness, watch::Watcher,
+};
 use rmcp::{
     ErrorData,
     model::{Implementation, ResourceContents, ServerCapabilities, ServerConfig},
@@ -26,10 +28,13 @@ use crate::{
     backend::{RenderBackend, RenderReport, Viewer},
     declared_resource::ResourceSource,
     failure::{from_engine_error, truncate_for_display},
-    messages::with_warnings,
+    host::HostProfile,
+    messages::{LocalResource, with_warnings},
     names::split_version,
     notices::{ChangeNotice, NOTICE_CAPACITY},
     pack_tool::PackedProject,
+    parameters::is_free_text,
+    placeholder::Placeholders,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
     state::{ChangedPaths, PublicState},
@@ -52,6 +57,8 @@ pub struct McpOptions {
     pub resources: Resources,
     /// The project whose files the tool `pack_context` packs, for callers who may see all of it.
     pub project: Option<PackedProject>,
+    /// The host for which prompts are prepared, as in the setting `mcp.host`. Without it, the name of the client decides.
+    pub host: Option<String>,
 }
 
 /// The state shared by all connections. Cheap to clone.
@@ -63,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) backend: Arc<dyn RenderBackend>,
     pub(crate) options: McpOptions,
     pub(crate) config: ServerConfig,
+    /// The profile of all clients, if the settings name one.
+    pub(crate) host_profile: Option<&'static HostProfile>,
     /// Directories that callers do not see.
     pub(crate) places: LocalPlaces,
     state: ArcSwap<PublicState>,
@@ -93,6 +102,7 @@ impl Mcp {
         let wake = Arc::new(Notify::new());
         let inner = Arc::new(Shared {
             config: server_config(options.tools),
+            host_profile: options.host.as_deref().and_then(HostProfile::from_name),
             places: engine.local_places(),
             state: ArcSwap::from_pointee(PublicState::new(&engine)),
             notices,
@@ -291,6 +301,34 @@ impl Shared {
         Err(from_engine_error(&failed, &self.places))
     }
 
+    /// Renders a prompt whose host inserts some values later. These values are not checked: they fit no type.
+    pub(crate) async fn render_placeholders(
+        &self,
+        state: &PublicState,
+        prompt: &PublicPrompt,
+        variables: Map<String, Value>,
+        placeholders: &Placeholders,
+    ) -> Result<Rendered, ErrorData> {
+        let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
+        let is_checked = |name: &String| {
+            let declared = prompt.inherited.parameters.get(name);
+            declared.is_some_and(|parameter| !is_free_text(parameter) || parameter.schema.is_some())
+        };
+        let strictness =
+            if placeholders.names().any(is_checked) { Strictness::Lenient } else { Strictness::Strict };
+        let render = async |as_uris: bool| {
+            let mut job = RenderJob { strictness, ..RenderJob::new(engine.clone(), &prompt.id) };
+            job.variables = variables.clone();
+            job.variables.extend(placeholders.to_variables(as_uris));
+            self.backend.render_prompt(job).await
+        };
+        let rendered = match render(false).await {
+            Err(error) if error.reason() == Some(Reason::Uri) => render(true).await,
+            other => other,
+        };
+        rendered.map_err(|error| from_engine_error(&error, &self.places))
+    }
+
     async fn render_with_engine(
         &self,
         engine: &Engine,
@@ -378,7 +416,7 @@ impl Shared {
                 let state = self.state_for(viewer);
                 let prompt = state.find_prompt(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-                let variables = crate::arguments::variables_from_arguments(&prompt, Some(&variables))?;
+                let variables = crate::arguments::check_arguments(&prompt, &variables)?.into_variables()?;
                 let rendered = self.render_prompt(&state, name, &prompt, variables).await?;
                 return Ok(vec![declared.prompt_contents(rendered, uri, &self.places)]);
             }
@@ -427,11 +465,26 @@ impl Shared {
             .ok()
     }
 
-    /// The content of a declared resource that a render names by its URI alone.
-    pub(crate) fn local_resource(&self, viewer: &Viewer, uri: &str) -> Option<ResourceContents> {
+    /// The declared resource that a render names by its URI alone.
+    pub(crate) fn local_resource(&self, viewer: &Viewer, uri: &str) -> LocalResource {
         let resources = &self.options.resources;
-        let (declared, values) = resources.find_resource(uri).filter(|_| viewer.can_see_all())?;
-        resources.read_content(declared, uri, &values, &self.places).ok().flatten()
+        let Some((declared, values)) = resources.find_resource(uri).filter(|_| viewer.can_see_all()) else {
+            return LocalResource::Elsewhere;
+        };
+        if matches!(declared.content, ResourceSource::Prompt(_)) {
+            return LocalResource::Elsewhere;
+        }
+        match resources.read_content(declared, uri, &values, &self.places) {
+            Ok(Some(contents)) => LocalResource::Found(Box::new(contents)),
+            Ok(None) => LocalResource::Unreadable("its file is missing"),
+            Err(error) => {
+                tracing::warn!(uri, error = error.message(), "cannot read a resource of a message");
+                LocalResource::Unreadable(match error.code() {
+                    Code::Approval => "it is withheld",
+                    _ => "see the log of the server",
+                })
+            }
+        }
     }
 }
 

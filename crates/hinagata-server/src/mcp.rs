@@ -36,6 +36,7 @@ pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + S
             &app.engine.root(),
             app.workspace.trust.is_trusted(),
         )),
+        host: app.workspace.settings.text("mcp.host").map(str::to_owned),
     };
     let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppBackend(Arc::downgrade(app))));
     let _ = app.mcp.set(mcp.http_service(app.settings.max_body));

@@ -61,6 +61,7 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
             &workspace.host.root.path,
             workspace.host.trust.is_trusted(),
         )),
+        host: workspace.host.settings.text("mcp.host").map(str::to_owned),
     };
     let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
     follow_store(&mcp, &*workspace.host.store());

@@ -2,6 +2,7 @@
 
 mod changes;
 mod hostile;
+mod hosts;
 mod input;
 mod prompts;
 mod resources;

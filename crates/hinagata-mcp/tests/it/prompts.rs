@@ -23,7 +23,7 @@ async fn the_list_is_sorted_and_shows_the_usage() {
         let prompt = named("test_guided_workflow");
         let description = prompt.description.as_deref().expect("is described");
         assert!(
-            description.ends_with("Usage: test_guided_workflow error=… [tries=…] [level=…]"),
+            description.ends_with("Arguments: error, tries (optional), level (optional)"),
             "{description}"
         );
         let told: Vec<_> = prompt

@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -37,30 +40,41 @@ pub(crate) enum Era {
 
 pub(crate) const ERAS: [Era; 2] = [Era::Modern, Era::Legacy];
 
-/// A client that records notifications and answers forms.
+/// A client that records notifications and forms, and answers forms.
 #[derive(Clone)]
 pub(crate) struct Told {
+    /// The name of the host.
+    name: String,
     notices: UnboundedSender<String>,
-    answer: Option<Value>,
+    forms: UnboundedSender<Value>,
+    /// The answer to each form, the last one to all others. None without forms; `null` declines.
+    answers: Option<Vec<Value>>,
+    asked: Arc<AtomicUsize>,
+    /// The revision that a client of the older era requests.
+    version: ProtocolVersion,
 }
 
 impl ClientHandler for Told {
     fn get_info(&self) -> ClientConfig {
-        let capabilities = match &self.answer {
+        let capabilities = match &self.answers {
             Some(_) => ClientCapabilities::builder().enable_elicitation().build(),
             None => ClientCapabilities::default(),
         };
-        ClientConfig::new(capabilities, Implementation::new("test", "1"))
+        let info = Implementation::new(&self.name, "1");
+        ClientConfig::new(capabilities, info).with_protocol_version(self.version.clone())
     }
 
     async fn create_elicitation(
         &self,
-        _: ElicitRequestParams,
+        form: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(match &self.answer {
+        let _ = self.forms.send(serde_json::to_value(form).expect("is JSON"));
+        let answers = self.answers.as_deref().unwrap_or_default();
+        let round = self.asked.fetch_add(1, Ordering::Relaxed).min(answers.len().saturating_sub(1));
+        Ok(match answers.get(round) {
+            Some(Value::Null) | None => ElicitResult::new(ElicitationAction::Decline),
             Some(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer.clone()),
-            None => ElicitResult::new(ElicitationAction::Decline),
         })
     }
 
@@ -88,6 +102,7 @@ pub(crate) struct Served {
 pub(crate) struct Client {
     pub(crate) client: RunningService<RoleClient, Told>,
     pub(crate) notices: UnboundedReceiver<String>,
+    forms: UnboundedReceiver<Value>,
 }
 
 impl Served {
@@ -116,7 +131,22 @@ impl Served {
         Self::opened(true, &[], viewer, true)
     }
 
+    /// A workspace with only these prompt files, prepared for the host that the setting names.
+    pub(crate) fn for_host(files: &[(&str, &str)], host: &str) -> Self {
+        Self::opened_for(false, files, Viewer::for_owner(), false, Some(host))
+    }
+
     fn opened(fixtures: bool, files: &[(&str, &str)], viewer: Viewer, tools: bool) -> Self {
+        Self::opened_for(fixtures, files, viewer, tools, None)
+    }
+
+    fn opened_for(
+        fixtures: bool,
+        files: &[(&str, &str)],
+        viewer: Viewer,
+        tools: bool,
+        host: Option<&str>,
+    ) -> Self {
         let root = tempfile::tempdir().expect("a directory");
         std::fs::create_dir_all(root.path().join("user_data/shared/prompts")).expect("is made");
         if fixtures {
@@ -132,7 +162,8 @@ impl Served {
         let resources = Resources::from_settings(&settings, root.path(), true).expect("resources are fine");
         let engine = Engine::open(root.path());
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
-        let options = McpOptions { tools, viewer: Some(viewer), resources, project };
+        let options =
+            McpOptions { tools, viewer: Some(viewer), resources, project, host: host.map(str::to_owned) };
         let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
         let told = mcp.change_notifier();
         let watcher =
@@ -150,15 +181,36 @@ impl Served {
     }
 
     pub(crate) async fn client(&self, era: Era) -> Client {
-        self.connect(era, None).await
+        self.host(era, "test").await
     }
 
     /// A client that answers every form with `answer`.
     pub(crate) async fn answering(&self, era: Era, answer: Value) -> Client {
-        self.connect(era, Some(answer)).await
+        self.host_with_forms(era, "test", vec![answer]).await
     }
 
-    async fn connect(&self, era: Era, answer: Option<Value>) -> Client {
+    /// The client of a host without forms.
+    pub(crate) async fn host(&self, era: Era, name: &str) -> Client {
+        self.connect(era, ProtocolVersion::V_2025_11_25, name, None).await
+    }
+
+    /// The client of a host that answers each form with the next of `answers`.
+    pub(crate) async fn host_with_forms(&self, era: Era, name: &str, answers: Vec<Value>) -> Client {
+        self.connect(era, ProtocolVersion::V_2025_11_25, name, Some(answers)).await
+    }
+
+    /// A client of the oldest revision.
+    pub(crate) async fn old_client(&self) -> Client {
+        self.connect(Era::Legacy, ProtocolVersion::V_2024_11_05, "test", None).await
+    }
+
+    async fn connect(
+        &self,
+        era: Era,
+        version: ProtocolVersion,
+        name: &str,
+        answers: Option<Vec<Value>>,
+    ) -> Client {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let session = self.mcp.open_session();
         tokio::spawn(async move {
@@ -173,9 +225,17 @@ impl Served {
             }
             Era::Legacy => ClientLifecycleMode::Initialize,
         };
-        let told = Told { notices: sender, answer };
+        let (form_sender, forms) = unbounded_channel();
+        let told = Told {
+            name: name.to_owned(),
+            notices: sender,
+            forms: form_sender,
+            answers,
+            asked: Arc::default(),
+            version,
+        };
         let client = told.serve_with_lifecycle(tokio::io::split(theirs), mode).await.expect("connects");
-        Client { client, notices }
+        Client { client, notices, forms }
     }
 }
 
@@ -190,6 +250,18 @@ impl Client {
     pub(crate) async fn text(&self, name: &str, arguments: Value) -> String {
         let got = self.get(name, arguments).await.expect("can be got");
         got.messages[0].content.as_text().expect("is a text").text.clone()
+    }
+
+    /// The forms that were shown since the last call.
+    pub(crate) fn forms(&mut self) -> Vec<Value> {
+        std::iter::from_fn(|| self.forms.try_recv().ok()).collect()
+    }
+
+    /// The entry of a prompt in the list, as JSON.
+    pub(crate) async fn entry(&self, name: &str) -> Value {
+        let list = self.client.list_all_prompts().await.expect("lists");
+        let found = list.into_iter().find(|prompt| prompt.name == name).expect("is listed");
+        serde_json::to_value(found).expect("is JSON")
     }
 
     /// Waits for the notification `wanted`.

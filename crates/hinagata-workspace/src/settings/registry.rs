@@ -343,6 +343,24 @@ pub static SETTINGS: &[Setting] = &[
         .optional()
         .merging(),
     setting_of("agents.subagents", Kind::Any, "-", "further agents, each with an id and the fields of the manager").optional(),
+    setting_of(
+        "mcp.host",
+        Kind::Word(&[
+            "auto",
+            "default",
+            "claude-code",
+            "claude-desktop",
+            "gemini-cli",
+            "qwen-code",
+            "opencode",
+            "vscode",
+            "cursor",
+            "zed",
+            "langchain",
+        ]),
+        "auto",
+        "the program for which prompts are prepared over MCP; auto goes by the name of the client",
+    ),
     privileged("mcp.tools", Kind::Flag, "false", "whether prompts are also tools over MCP, for clients without prompts"),
     setting_of("resources", Kind::Any, "-", "MCP resources, each with uri and text, file, blob, prompt or context")
         .optional(),
