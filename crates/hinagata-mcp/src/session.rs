@@ -18,6 +18,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio::{sync::broadcast::Receiver, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     arguments,
@@ -54,6 +55,16 @@ pub struct Session {
     waiting: Mutex<Vec<Receiver<Arc<ChangeNotice>>>>,
     /// Notifies the client of changes.
     follower: Mutex<Option<JoinHandle<()>>>,
+    ending: Ending,
+}
+
+/// How a connection ends, step by step.
+#[derive(Clone, Default)]
+pub(crate) struct Ending {
+    /// The client sends nothing any more: nothing waits for it.
+    pub(crate) input: CancellationToken,
+    /// Requests are cancelled.
+    pub(crate) work: CancellationToken,
 }
 
 impl Drop for Session {
@@ -74,6 +85,7 @@ impl Mcp {
             subscribed: SubscribedUris::default(),
             waiting: Mutex::default(),
             follower: Mutex::new(None),
+            ending: Ending::default(),
         }
     }
 }
@@ -89,6 +101,18 @@ impl Session {
                 Err(ErrorData::invalid_request("this session belongs to another caller", None))
             }
             _ => Ok(viewer.clone()),
+        }
+    }
+
+    pub(crate) fn ending(&self) -> Ending {
+        self.ending.clone()
+    }
+
+    /// Waits until the client cancels the request or leaves.
+    async fn request_cancelled(&self, context: &RequestContext<RoleServer>) {
+        tokio::select! {
+            () = context.ct.cancelled() => {}
+            () = self.ending.work.cancelled() => {}
         }
     }
 
@@ -131,7 +155,10 @@ impl Session {
             }
             let form = input::input_form(&prompt, &missing)
                 .ok_or_else(|| input::missing_error(&prompt, &missing))?;
-            let answer = context.peer.create_elicitation(form).await;
+            let answer = tokio::select! {
+                answer = context.peer.create_elicitation(form) => answer,
+                () = self.ending.input.cancelled() => return Err(input::missing_error(&prompt, &missing)),
+            };
             // A client that fails to show the form is treated as one without forms.
             let answer = answer.map_err(|_| input::missing_error(&prompt, &missing))?;
             variables.extend(input::variables_from_form(&prompt, &answer)?);
@@ -170,10 +197,11 @@ impl Session {
     /// All resources that are visible to the viewer, by URI.
     async fn visible_resources(&self, viewer: &Viewer) -> Vec<Resource> {
         let state = self.shared.state_with_list(viewer).await;
+        let resources = self.shared.resources();
         let mut all: Vec<Resource> = Vec::new();
-        for declared in self.shared.options.resources.fixed_resources() {
+        for declared in resources.fixed_resources() {
             let seen = match &declared.content {
-                ResourceSource::Prompt(name) => state.find_prompt(name, viewer).is_ok(),
+                ResourceSource::Prompt(name) => state.find_any_prompt(name, viewer).is_ok(),
                 _ => viewer.can_see_all(),
             };
             all.extend(seen.then(|| declared.list_entry()));
@@ -233,7 +261,7 @@ impl ServerHandler for Session {
         let viewer = self.identify_viewer(&context.extensions)?;
         let work = self.get_prompt_now(&viewer, &request, &context);
         let summary = RequestSummary { method: "prompts/get", name: &request.name, renders: true };
-        self.shared.run_request(&viewer, summary, &context.ct, work).await
+        self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await
     }
 
     async fn complete(
@@ -242,6 +270,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
+        self.shared.check_rate(&viewer)?;
         let (argument, typed) = (request.argument.name, request.argument.value);
         let given = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let values = match &request.r#ref {
@@ -254,7 +283,7 @@ impl ServerHandler for Session {
                 proposed.unwrap_or_else(|_| Err(ErrorData::internal_error("completion failed", None)))?
             }
             Reference::Resource(resource) => {
-                let templates = &self.shared.options.resources;
+                let templates = self.shared.resources();
                 let found = templates.resource_templates().find(|known| known.uri == resource.uri);
                 let declared = found.filter(|_| viewer.can_see_all()).ok_or_else(|| {
                     invalid_params(format!(
@@ -288,7 +317,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
-        let declared = self.shared.options.resources.resource_templates().filter(|_| viewer.can_see_all());
+        let resources = self.shared.resources();
+        let declared = resources.resource_templates().filter(|_| viewer.can_see_all());
         let mut all: Vec<_> = declared.map(DeclaredResource::template_entry).collect();
         all.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
         let (templates, next) =
@@ -307,7 +337,8 @@ impl ServerHandler for Session {
         let work = self.shared.read_resource(&viewer, &request.uri);
         let renders = self.shared.renders_on_read(&request.uri);
         let summary = RequestSummary { method: "resources/read", name: &request.uri, renders };
-        let contents = self.shared.run_request(&viewer, summary, &context.ct, work).await?;
+        let contents =
+            self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await?;
         let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(cache_scope(&viewer));
         Ok(result.into())
     }
@@ -332,6 +363,7 @@ impl ServerHandler for Session {
         self.shared.load_list().await;
         tokio::select! {
             () = context.cancelled() => {}
+            () = self.ending.input.cancelled() => {}
             () = notify_subscription(context.sink(), context.accepted(), &viewer, notices) => {}
         }
         Ok(())
@@ -406,8 +438,9 @@ impl ServerHandler for Session {
         let viewer = self.identify_viewer(&context.extensions)?;
         let name = request.name.to_string();
         let work = crate::tools::call_tool(self, &viewer, request, &context);
-        let summary = RequestSummary { method: "tools/call", name: &name, renders: true };
-        self.shared.run_request(&viewer, summary, &context.ct, work).await
+        let renders = name != crate::tools::LIST_TOOL;
+        let summary = RequestSummary { method: "tools/call", name: &name, renders };
+        self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await
     }
 }
 
