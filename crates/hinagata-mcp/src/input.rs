@@ -13,6 +13,7 @@ use rmcp::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     arguments::{check_arguments, problems_error},
@@ -70,6 +71,8 @@ pub(crate) struct InputCall<'c> {
     pub(crate) given: LineArguments,
     /// Arguments whose values the host inserts later.
     pub(crate) placeholders: &'c Placeholders,
+    /// Cancelled when the client sends nothing any more: a form is not waited for then.
+    pub(crate) input_ended: &'c CancellationToken,
 }
 
 /// What is known of the arguments, and what is wrong with them.
@@ -136,7 +139,13 @@ impl InputCall<'_> {
             if supports_input_required(context) {
                 return Ok(CollectedInput::Asks(Box::new(input_required(form, &asked))));
             }
-            match context.peer.create_elicitation(form).await {
+            let answer = tokio::select! {
+                answer = context.peer.create_elicitation(form) => answer,
+                () = self.input_ended.cancelled() => {
+                    return draft.into_variables(self.prompt).map(CollectedInput::Variables);
+                }
+            };
+            match answer {
                 Ok(result) => asked.answers.extend(self.read_answers(&result)?),
                 // A client that fails to show the form is treated as one without forms.
                 Err(error) => {

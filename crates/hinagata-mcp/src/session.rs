@@ -18,6 +18,7 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio::{sync::broadcast::Receiver, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     backend::Viewer,
@@ -58,6 +59,16 @@ pub struct Session {
     follower: Mutex<Option<JoinHandle<()>>>,
     /// The profile of the client, in revisions with sessions.
     profile: OnceLock<&'static HostProfile>,
+    ending: Ending,
+}
+
+/// How a connection ends, step by step.
+#[derive(Clone, Default)]
+pub(crate) struct Ending {
+    /// The client sends nothing any more: nothing waits for it.
+    pub(crate) input: CancellationToken,
+    /// Requests are cancelled.
+    pub(crate) work: CancellationToken,
 }
 
 impl Drop for Session {
@@ -79,6 +90,7 @@ impl Mcp {
             waiting: Mutex::default(),
             follower: Mutex::new(None),
             profile: OnceLock::new(),
+            ending: Ending::default(),
         }
     }
 }
@@ -94,6 +106,18 @@ impl Session {
                 Err(ErrorData::invalid_request("this session belongs to another caller", None))
             }
             _ => Ok(viewer.clone()),
+        }
+    }
+
+    pub(crate) fn ending(&self) -> Ending {
+        self.ending.clone()
+    }
+
+    /// Waits until the client cancels the request or leaves.
+    async fn request_cancelled(&self, context: &RequestContext<RoleServer>) {
+        tokio::select! {
+            () = context.ct.cancelled() => {}
+            () = self.ending.work.cancelled() => {}
         }
     }
 
@@ -147,7 +171,14 @@ impl Session {
         };
         let given = read_arguments(view.profile.arguments, &prompt, arguments)?;
         let following = given.following.clone();
-        let call = InputCall { state: &state, prompt: &prompt, view, given, placeholders: &placeholders };
+        let call = InputCall {
+            state: &state,
+            prompt: &prompt,
+            view,
+            given,
+            placeholders: &placeholders,
+            input_ended: &self.ending.input,
+        };
         let variables = match call.collect_input(request, context).await? {
             CollectedInput::Asks(asks) => return Ok((*asks).into()),
             CollectedInput::Variables(variables) => variables,
@@ -192,10 +223,11 @@ impl Session {
     /// All resources that are visible to the viewer, by URI.
     async fn visible_resources(&self, viewer: &Viewer) -> Vec<Resource> {
         let state = self.shared.state_with_list(viewer).await;
+        let resources = self.shared.resources();
         let mut all: Vec<Resource> = Vec::new();
-        for declared in self.shared.options.resources.fixed_resources() {
+        for declared in resources.fixed_resources() {
             let seen = match &declared.content {
-                ResourceSource::Prompt(name) => state.find_prompt(name, viewer).is_ok(),
+                ResourceSource::Prompt(name) => state.find_any_prompt(name, viewer).is_ok(),
                 _ => viewer.can_see_all(),
             };
             all.extend(seen.then(|| declared.list_entry()));
@@ -256,7 +288,7 @@ impl ServerHandler for Session {
         let viewer = self.identify_viewer(&context.extensions)?;
         let work = self.get_prompt_now(&viewer, &request, self.host_view(&context), &context);
         let summary = RequestSummary { method: "prompts/get", name: &request.name, renders: true };
-        self.shared.run_request(&viewer, summary, &context.ct, work).await
+        self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await
     }
 
     async fn complete(
@@ -265,6 +297,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
+        self.shared.check_rate(&viewer)?;
         let (argument, typed) = (request.argument.name, request.argument.value);
         let given = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let values = match &request.r#ref {
@@ -277,7 +310,7 @@ impl ServerHandler for Session {
                 proposed.unwrap_or_else(|_| Err(ErrorData::internal_error("completion failed", None)))?
             }
             Reference::Resource(resource) => {
-                let templates = &self.shared.options.resources;
+                let templates = self.shared.resources();
                 let found = templates.resource_templates().find(|known| known.uri == resource.uri);
                 let declared = found.filter(|_| viewer.can_see_all()).ok_or_else(|| {
                     invalid_params(format!(
@@ -311,7 +344,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
-        let declared = self.shared.options.resources.resource_templates().filter(|_| viewer.can_see_all());
+        let resources = self.shared.resources();
+        let declared = resources.resource_templates().filter(|_| viewer.can_see_all());
         let mut all: Vec<_> = declared.map(DeclaredResource::template_entry).collect();
         all.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
         let (templates, next) =
@@ -330,7 +364,8 @@ impl ServerHandler for Session {
         let work = self.shared.read_resource(&viewer, &request.uri);
         let renders = self.shared.renders_on_read(&request.uri);
         let summary = RequestSummary { method: "resources/read", name: &request.uri, renders };
-        let contents = self.shared.run_request(&viewer, summary, &context.ct, work).await?;
+        let contents =
+            self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await?;
         let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(cache_scope(&viewer));
         Ok(result.into())
     }
@@ -355,6 +390,7 @@ impl ServerHandler for Session {
         self.shared.load_list().await;
         tokio::select! {
             () = context.cancelled() => {}
+            () = self.ending.input.cancelled() => {}
             () = notify_subscription(context.sink(), context.accepted(), &viewer, notices) => {}
         }
         Ok(())
@@ -429,8 +465,9 @@ impl ServerHandler for Session {
         let viewer = self.identify_viewer(&context.extensions)?;
         let name = request.name.to_string();
         let work = crate::tools::call_tool(self, &viewer, request, &context);
-        let summary = RequestSummary { method: "tools/call", name: &name, renders: true };
-        self.shared.run_request(&viewer, summary, &context.ct, work).await
+        let renders = name != crate::tools::LIST_TOOL;
+        let summary = RequestSummary { method: "tools/call", name: &name, renders };
+        self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await
     }
 }
 

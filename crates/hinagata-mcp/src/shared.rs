@@ -22,12 +22,12 @@ use tokio::{
     },
     task::JoinHandle,
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     backend::{RenderBackend, RenderReport, Viewer},
     declared_resource::ResourceSource,
-    failure::{from_engine_error, truncate_for_display},
+    exposure::Exposure,
+    failure::{BUSY, from_engine_error, truncate_for_display},
     host::HostProfile,
     messages::{LocalResource, with_warnings},
     names::split_version,
@@ -55,6 +55,8 @@ pub struct McpOptions {
     pub viewer: Option<Viewer>,
     /// The resources declared in the settings.
     pub resources: Resources,
+    /// Which prompts are served.
+    pub exposure: Exposure,
     /// The project whose files the tool `pack_context` packs, for callers who may see all of it.
     pub project: Option<PackedProject>,
     /// The host for which prompts are prepared, as in the setting `mcp.host`. Without it, the name of the client decides.
@@ -74,6 +76,8 @@ pub(crate) struct Shared {
     pub(crate) host_profile: Option<&'static HostProfile>,
     /// Directories that callers do not see.
     pub(crate) places: LocalPlaces,
+    resources: ArcSwap<Resources>,
+    exposure: ArcSwap<Exposure>,
     state: ArcSwap<PublicState>,
     notices: broadcast::Sender<Arc<ChangeNotice>>,
     touched: Mutex<ChangedPaths>,
@@ -81,7 +85,7 @@ pub(crate) struct Shared {
     /// Updates the state after changes.
     follower: OnceLock<JoinHandle<()>>,
     /// Watches the files of resources.
-    watcher: OnceLock<Watcher>,
+    watcher: Mutex<Option<Watcher>>,
 }
 
 impl Drop for Shared {
@@ -97,32 +101,38 @@ impl Mcp {
     ///
     /// Must be called inside a tokio runtime.
     #[must_use]
-    pub fn new(engine: Engine, options: McpOptions, backend: Arc<dyn RenderBackend>) -> Self {
+    pub fn new(engine: Engine, mut options: McpOptions, backend: Arc<dyn RenderBackend>) -> Self {
+        let exposure = Arc::new(std::mem::take(&mut options.exposure));
+        let resources = std::mem::take(&mut options.resources);
         let (notices, _) = broadcast::channel(NOTICE_CAPACITY);
         let wake = Arc::new(Notify::new());
         let inner = Arc::new(Shared {
             config: server_config(options.tools),
             host_profile: options.host.as_deref().and_then(HostProfile::from_name),
             places: engine.local_places(),
-            state: ArcSwap::from_pointee(PublicState::new(&engine)),
+            state: ArcSwap::from_pointee(PublicState::new(&engine, &exposure)),
+            resources: ArcSwap::from_pointee(Resources::default()),
+            exposure: ArcSwap::new(exposure),
             notices,
             touched: Mutex::default(),
             wake: Arc::clone(&wake),
             follower: OnceLock::new(),
-            watcher: OnceLock::new(),
+            watcher: Mutex::default(),
             engine,
             backend,
             options,
         });
         let _ = inner.follower.set(tokio::spawn(follow_changes(Arc::downgrade(&inner), wake)));
-        let files = inner.options.resources.files();
-        if !files.is_empty() {
-            match watch_files(&inner, files) {
-                Ok(watcher) => drop(inner.watcher.set(watcher)),
-                Err(error) => tracing::warn!(%error, "cannot watch the files of resources"),
-            }
-        }
+        inner.set_resources(resources);
         Self(inner)
+    }
+
+    /// Serves other resources and prompts from now on, after the settings changed. Clients are notified.
+    pub fn set_served(&self, resources: Resources, exposure: Exposure) {
+        self.0.exposure.store(Arc::new(exposure));
+        self.0.set_resources(resources);
+        self.0.send_notice(ChangeNotice { anything: true, ..ChangeNotice::default() });
+        self.0.notify_change(None);
     }
 
     /// Reports that these files changed, as absolute paths, or that anything may have changed. It can be called on any
@@ -188,6 +198,26 @@ fn watch_files(inner: &Arc<Shared>, files: Vec<(PathBuf, String)>) -> Result<Wat
 }
 
 impl Shared {
+    /// Replaces the declared resources, logs what is wrong with them, and watches their files.
+    fn set_resources(self: &Arc<Self>, resources: Resources) {
+        for problem in resources.problems() {
+            tracing::error!(error = problem.message(), "leaving out a resource");
+        }
+        let files = resources.files();
+        self.resources.store(Arc::new(resources));
+        let watcher = (!files.is_empty()).then(|| watch_files(self, files)).transpose();
+        let watcher = watcher.unwrap_or_else(|error| {
+            tracing::warn!(%error, "cannot watch the files of resources");
+            None
+        });
+        *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = watcher;
+    }
+
+    /// The declared resources.
+    pub(crate) fn resources(&self) -> Arc<Resources> {
+        self.resources.load_full()
+    }
+
     fn notify_change(&self, paths: Option<&[PathBuf]>) {
         let root = self.engine.root();
         let real = root.canonicalize().unwrap_or_else(|_| root.clone());
@@ -209,7 +239,7 @@ impl Shared {
     fn update_state(&self) {
         let touched = std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner));
         let before = self.state.load_full();
-        let next = Arc::new(before.next_state(&self.engine, &touched));
+        let next = Arc::new(before.next_state(&self.engine, &self.exposure.load_full(), &touched));
         self.state.store(Arc::clone(&next));
         let (Some(old), Some(new)) = (before.loaded_list(), next.loaded_list()) else {
             // A listener is waiting and its list was never loaded, so there is nothing to compare with.
@@ -344,20 +374,20 @@ impl Shared {
         &self,
         viewer: &Viewer,
         RequestSummary { method, name, renders }: RequestSummary<'_>,
-        cancelled: &CancellationToken,
+        cancelled: impl Future<Output = ()>,
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
         let started = Instant::now();
         let allowed = async {
             if renders && !viewer.can_render {
-                Err(ErrorData::invalid_request("this key does not allow `render`", None))
-            } else {
-                work.await
+                return Err(ErrorData::invalid_request("this key does not allow `render`", None));
             }
+            self.check_rate(viewer)?;
+            work.await
         };
         let answer = tokio::select! {
             answer = allowed => answer,
-            () = cancelled.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None)),
+            () = cancelled => Err(ErrorData::internal_error("the request was cancelled", None)),
         };
         let failure = answer.as_ref().err().map(|error| error.code.0);
         self.backend.record_report(
@@ -373,9 +403,18 @@ impl Shared {
         answer
     }
 
+    /// Counts a request of the viewer, if it may send one now.
+    pub(crate) fn check_rate(&self, viewer: &Viewer) -> Result<(), ErrorData> {
+        self.backend.check_rate(viewer).map_err(|seconds| {
+            let data = json!({"code": "rate", "retry_after": seconds});
+            ErrorData::new(BUSY, format!("rate limit exceeded; retry after {seconds} s"), Some(data))
+        })
+    }
+
     /// Whether reading the resource at `uri` renders a prompt.
     pub(crate) fn renders_on_read(&self, uri: &str) -> bool {
-        let declared = || self.options.resources.find_resource(uri);
+        let resources = self.resources();
+        let declared = || resources.find_resource(uri);
         !uri.starts_with(PROMPT_SCHEME)
             && declared().is_some_and(|(declared, _)| matches!(declared.content, ResourceSource::Prompt(_)))
     }
@@ -386,10 +425,11 @@ impl Shared {
         viewer: &Viewer,
         uri: &str,
     ) -> Result<(), ErrorData> {
-        match self.options.resources.find_resource(uri).map(|(declared, _)| &declared.content) {
+        let resources = self.resources();
+        match resources.find_resource(uri).map(|(declared, _)| &declared.content) {
             Some(ResourceSource::Prompt(name)) if self.renders_on_read(uri) => self
                 .state_for(viewer)
-                .find_prompt(name, viewer)
+                .find_any_prompt(name, viewer)
                 .map(|_| ())
                 .map_err(|_| resource_not_found_error(uri)),
             _ => self.read_resource(viewer, uri).await.map(|_| ()),
@@ -406,15 +446,17 @@ impl Shared {
         if let Some(name) = uri.strip_prefix(PROMPT_SCHEME) {
             let name = name.split('#').next().unwrap_or(name);
             let state = self.state_for(viewer);
-            return state
-                .find_prompt(name, viewer)
-                .map(|prompt| prompt_source(&prompt))
-                .map_err(|_| missing());
+            return match state.find_prompt(name, viewer) {
+                Ok(prompt) => Ok(prompt_source(&prompt)),
+                Err(error) if is_hidden(&error) => Err(error),
+                Err(_) => Err(missing()),
+            };
         }
-        if let Some((declared, values)) = self.options.resources.find_resource(uri) {
+        let resources = self.resources();
+        if let Some((declared, values)) = resources.find_resource(uri) {
             if let ResourceSource::Prompt(name) = &declared.content {
                 let state = self.state_for(viewer);
-                let prompt = state.find_prompt(name, viewer).map_err(|_| missing())?;
+                let prompt = state.find_any_prompt(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
                 let variables = crate::arguments::check_arguments(&prompt, &variables)?.into_variables()?;
                 let rendered = self.render_prompt(&state, name, &prompt, variables).await?;
@@ -424,8 +466,8 @@ impl Shared {
                 return Err(missing());
             }
             let (inner, uri_read) = (Arc::clone(self), uri.to_owned());
+            let resources = Arc::clone(&resources);
             let read = tokio::task::spawn_blocking(move || {
-                let resources = &inner.options.resources;
                 let (declared, values) = resources.find_resource(&uri_read)?;
                 Some(resources.read_content(declared, &uri_read, &values, &inner.places))
             });
@@ -467,7 +509,7 @@ impl Shared {
 
     /// The declared resource that a render names by its URI alone.
     pub(crate) fn local_resource(&self, viewer: &Viewer, uri: &str) -> LocalResource {
-        let resources = &self.options.resources;
+        let resources = self.resources();
         let Some((declared, values)) = resources.find_resource(uri).filter(|_| viewer.can_see_all()) else {
             return LocalResource::Elsewhere;
         };
@@ -503,6 +545,11 @@ const PROMPT_SCHEME: &str = "prompt://";
 
 fn resource_not_found_error(uri: &str) -> ErrorData {
     ErrorData::resource_not_found("resource not found", Some(json!({"uri": truncate_for_display(uri)})))
+}
+
+/// Whether the error says that a prompt is not served.
+fn is_hidden(error: &ErrorData) -> bool {
+    error.data.as_ref().is_some_and(|data| data.get("hidden").is_some())
 }
 
 /// Whether the definition of the prompt or of an included template is broken.

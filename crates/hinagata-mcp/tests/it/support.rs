@@ -14,7 +14,9 @@ use hinagata::{
     settings::{SettingsSources, UserConfig},
     watch::Watcher,
 };
-use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, Resources, Viewer};
+use hinagata_mcp::{
+    DirectBackend, Exposure, Mcp, McpOptions, PackedProject, RenderBackend, Resources, Viewer,
+};
 use rmcp::{
     ClientHandler, ClientServiceExt as _, RoleClient, ServiceError, ServiceExt as _,
     model::{
@@ -113,31 +115,47 @@ impl Served {
 
     /// The workspace of the fixtures with additional prompt files.
     pub(crate) fn fixtures_and(files: &[(&str, &str)]) -> Self {
-        Self::opened(true, files, Viewer::for_owner(), false)
+        Self::opened(true, files, Viewer::for_owner(), false, Arc::new(DirectBackend))
     }
 
     /// The workspace of the fixtures, with prompts as tools.
     pub(crate) fn with_tools() -> Self {
-        Self::opened(true, &[], Viewer::for_owner(), true)
+        Self::opened(true, &[], Viewer::for_owner(), true, Arc::new(DirectBackend))
+    }
+
+    /// A workspace with only these prompt files, which are also tools.
+    pub(crate) fn with_tools_and(files: &[(&str, &str)]) -> Self {
+        Self::opened(false, files, Viewer::for_owner(), true, Arc::new(DirectBackend))
     }
 
     /// A workspace with only these prompt files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
-        Self::opened(false, files, Viewer::for_owner(), false)
+        Self::opened(false, files, Viewer::for_owner(), false, Arc::new(DirectBackend))
     }
 
     /// The workspace of the fixtures for this viewer.
     pub(crate) fn seen_by(viewer: Viewer) -> Self {
-        Self::opened(true, &[], viewer, true)
+        Self::opened(true, &[], viewer, true, Arc::new(DirectBackend))
     }
 
     /// A workspace with only these prompt files, prepared for the host that the setting names.
     pub(crate) fn for_host(files: &[(&str, &str)], host: &str) -> Self {
-        Self::opened_for(false, files, Viewer::for_owner(), false, Some(host))
+        Self::opened_for(false, files, Viewer::for_owner(), false, Arc::new(DirectBackend), Some(host))
     }
 
-    fn opened(fixtures: bool, files: &[(&str, &str)], viewer: Viewer, tools: bool) -> Self {
-        Self::opened_for(fixtures, files, viewer, tools, None)
+    /// The workspace of the fixtures, rendered by this backend.
+    pub(crate) fn rendered_by(backend: Arc<dyn RenderBackend>) -> Self {
+        Self::opened(true, &[], Viewer::for_owner(), false, backend)
+    }
+
+    fn opened(
+        fixtures: bool,
+        files: &[(&str, &str)],
+        viewer: Viewer,
+        tools: bool,
+        backend: Arc<dyn RenderBackend>,
+    ) -> Self {
+        Self::opened_for(fixtures, files, viewer, tools, backend, None)
     }
 
     fn opened_for(
@@ -145,6 +163,7 @@ impl Served {
         files: &[(&str, &str)],
         viewer: Viewer,
         tools: bool,
+        backend: Arc<dyn RenderBackend>,
         host: Option<&str>,
     ) -> Self {
         let root = tempfile::tempdir().expect("a directory");
@@ -156,19 +175,29 @@ impl Served {
         for (path, text) in files {
             write(root.path(), path, text);
         }
-        let nobody = UserConfig::find(|_| None);
-        let sources = SettingsSources::read(root.path(), &nobody).expect("settings can be read");
-        let settings = Settings::resolve(&sources, true).expect("settings are fine");
-        let resources = Resources::from_settings(&settings, root.path(), true).expect("resources are fine");
+        let settings = read_settings(root.path());
+        let (resources, exposure) = read_served(&settings, root.path());
         let engine = Engine::open(root.path());
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
-        let options =
-            McpOptions { tools, viewer: Some(viewer), resources, project, host: host.map(str::to_owned) };
-        let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
+        let host = host.map(str::to_owned);
+        let options = McpOptions { tools, viewer: Some(viewer), resources, exposure, project, host };
+        let mcp = Mcp::new(engine.clone(), options, backend);
         let told = mcp.change_notifier();
         let watcher =
             engine.watch_files(move |_, change| told(if change.more { None } else { Some(&change.paths) }));
         Self { root, mcp, _watcher: watcher.expect("can be watched") }
+    }
+
+    /// Serves what the settings say now.
+    pub(crate) fn reload_settings(&self) {
+        let (resources, exposure) = read_served(&read_settings(self.root.path()), self.root.path());
+        self.mcp.set_served(resources, exposure);
+    }
+
+    /// What is wrong with the resources of the settings.
+    pub(crate) fn resource_problems(&self) -> Vec<String> {
+        let (resources, _) = read_served(&read_settings(self.root.path()), self.root.path());
+        resources.problems().iter().map(ToString::to_string).collect()
     }
 
     pub(crate) fn prompt_file(&self, path: &str) -> PathBuf {
@@ -276,6 +305,17 @@ impl Client {
         };
         tokio::time::timeout(LONG, waiting).await.unwrap_or_else(|_| panic!("nobody told `{wanted}`"));
     }
+}
+
+fn read_settings(root: &Path) -> Settings {
+    let nobody = UserConfig::find(|_| None);
+    let sources = SettingsSources::read(root, &nobody).expect("settings can be read");
+    Settings::resolve(&sources, true).expect("settings are fine")
+}
+
+fn read_served(settings: &Settings, root: &Path) -> (Resources, Exposure) {
+    let exposure = Exposure::from_settings(settings).expect("patterns are fine");
+    (Resources::from_settings(settings, root, true), exposure)
 }
 
 /// The error of the server.
