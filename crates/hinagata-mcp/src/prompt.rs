@@ -69,6 +69,11 @@ impl PublicPrompt {
         self.inherited.parameters.iter().filter(|parameter| parameter.must_be_passed())
     }
 
+    /// Whether a render of it may read the project directory.
+    pub(crate) fn needs_project(&self) -> bool {
+        self.inherited.parameters.iter().any(|parameter| parameter.kind == ValueType::File)
+    }
+
     /// The resources that its messages embed literally, without placeholders.
     pub(crate) fn embedded_resources(&self) -> Vec<&Map<String, Value>> {
         let Ok(owner) = self.inherited.body_definition() else { return Vec::new() };

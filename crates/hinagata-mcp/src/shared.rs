@@ -7,7 +7,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use hinagata::{Code, Engine, Error, LocalPlaces, RenderJob, Rendered, Result, watch::Watcher};
+use hinagata::{Code, Context, Engine, Error, LocalPlaces, RenderJob, Rendered, Result};
 use rmcp::{
     ErrorData,
     model::{Implementation, ResourceContents, ServerCapabilities, ServerConfig},
@@ -30,9 +30,11 @@ use crate::{
     names::split_version,
     notices::{ChangeNotice, NOTICE_CAPACITY},
     pack_tool::PackedProject,
+    project::ProjectSource,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
     state::{ChangedPaths, PublicState},
+    watched::WatchedResources,
 };
 
 /// Changes within this time are handled together.
@@ -52,6 +54,8 @@ pub struct McpOptions {
     pub resources: Resources,
     /// The project whose files the tool `pack_context` packs, for callers who may see all of it.
     pub project: Option<PackedProject>,
+    /// Where the project directory comes from, beneath which callers name files.
+    pub project_source: ProjectSource,
 }
 
 /// The state shared by all connections. Cheap to clone.
@@ -71,8 +75,8 @@ pub(crate) struct Shared {
     wake: Arc<Notify>,
     /// Updates the state after changes.
     follower: OnceLock<JoinHandle<()>>,
-    /// Watches the files of resources.
-    watcher: OnceLock<Watcher>,
+    /// What subscribed resources depend on.
+    pub(crate) watched: Arc<WatchedResources>,
 }
 
 impl Drop for Shared {
@@ -99,19 +103,12 @@ impl Mcp {
             touched: Mutex::default(),
             wake: Arc::clone(&wake),
             follower: OnceLock::new(),
-            watcher: OnceLock::new(),
+            watched: Arc::default(),
             engine,
             backend,
             options,
         });
         let _ = inner.follower.set(tokio::spawn(follow_changes(Arc::downgrade(&inner), wake)));
-        let files = inner.options.resources.files();
-        if !files.is_empty() {
-            match watch_files(&inner, files) {
-                Ok(watcher) => drop(inner.watcher.set(watcher)),
-                Err(error) => tracing::warn!(%error, "cannot watch the files of resources"),
-            }
-        }
         Self(inner)
     }
 
@@ -162,21 +159,6 @@ async fn follow_changes(inner: Weak<Shared>, wake: Arc<Notify>) {
     }
 }
 
-fn watch_files(inner: &Arc<Shared>, files: Vec<(PathBuf, String)>) -> Result<Watcher> {
-    let weak = Arc::downgrade(inner);
-    let places: Vec<PathBuf> = files.iter().map(|(file, _)| file.clone()).collect();
-    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-    Watcher::new(places, move |change| {
-        let Some(inner) = weak.upgrade() else { return };
-        let changed = |file: &PathBuf| {
-            change.more || change.paths.iter().any(|path| *path == *file || *path == real(file))
-        };
-        let updated: Vec<String> =
-            files.iter().filter(|(file, _)| changed(file)).map(|(_, uri)| uri.clone()).collect();
-        inner.send_notice(ChangeNotice { updated, ..ChangeNotice::default() });
-    })
-}
-
 impl Shared {
     fn notify_change(&self, paths: Option<&[PathBuf]>) {
         let root = self.engine.root();
@@ -201,10 +183,15 @@ impl Shared {
         let before = self.state.load_full();
         let next = Arc::new(before.next_state(&self.engine, &touched));
         self.state.store(Arc::clone(&next));
+        let affected = self.watched.changed_by_prompts(&next.engine, touched.anything);
         let (Some(old), Some(new)) = (before.loaded_list(), next.loaded_list()) else {
             // A listener is waiting and its list was never loaded, so there is nothing to compare with.
             if self.notices.receiver_count() > 0 {
-                self.send_notice(ChangeNotice { anything: true, ..ChangeNotice::default() });
+                self.send_notice(ChangeNotice {
+                    rewritten: affected,
+                    anything: true,
+                    ..ChangeNotice::default()
+                });
             }
             return;
         };
@@ -212,7 +199,7 @@ impl Shared {
             let prompt = new.prompts.iter().find(|prompt| prompt.id == id)?;
             Some((id, prompt_uri(prompt)))
         };
-        let rewritten = new.changed_sources(old).into_iter().filter_map(uri).collect();
+        let rewritten = new.changed_sources(old).into_iter().filter_map(uri).chain(affected).collect();
         self.send_notice(ChangeNotice {
             listed: new.changed_entries(old),
             rewritten,
@@ -220,7 +207,7 @@ impl Shared {
         });
     }
 
-    fn send_notice(&self, notice: ChangeNotice) {
+    pub(crate) fn send_notice(&self, notice: ChangeNotice) {
         if !notice.is_empty() {
             // Sending fails only without receivers.
             let _ = self.notices.send(Arc::new(notice));
@@ -265,20 +252,20 @@ impl Shared {
         state: &PublicState,
         requested: &str,
         prompt: &PublicPrompt,
-        variables: Map<String, Value>,
+        call: PromptCall,
     ) -> Result<Rendered, ErrorData> {
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
-        let again = state.previous_engine().map(|before| (before, variables.clone()));
+        let again = state.previous_engine().map(|before| (before, call.clone()));
         // Keep a vocabulary name, so that a problem with the vocabulary is reported.
         let requested = split_version(requested).0;
         let is_same = engine.catalog().resolve_id(requested).is_ok_and(|id| id.as_str() == prompt.id);
         let name = if is_same { requested } else { prompt.id.as_str() };
-        let failed = match self.render_with_engine(engine, name, variables).await {
+        let failed = match self.render_with_engine(engine, name, call).await {
             Ok(rendered) => return Ok(rendered),
             Err(error) => error,
         };
-        if let (true, Some((before, variables))) = (is_broken(&failed), again)
-            && let Ok(rendered) = self.render_with_engine(before, &prompt.id, variables).await
+        if let (true, Some((before, call))) = (is_broken(&failed), again)
+            && let Ok(rendered) = self.render_with_engine(before, &prompt.id, call).await
         {
             tracing::warn!(
                 prompt = prompt.id,
@@ -295,9 +282,11 @@ impl Shared {
         &self,
         engine: &Engine,
         prompt: &str,
-        variables: Map<String, Value>,
+        PromptCall { variables, project }: PromptCall,
     ) -> Result<Rendered> {
-        self.backend.render_prompt(RenderJob { variables, ..RenderJob::new(engine.clone(), prompt) }).await
+        let context = Context { project, ..Context::default() };
+        let job = RenderJob { variables, context, ..RenderJob::new(engine.clone(), prompt) };
+        self.backend.render_prompt(job).await
     }
 
     /// Runs a request and records it, if the viewer may render what the request `renders`. If the client cancels it,
@@ -354,7 +343,7 @@ impl Shared {
                 .find_prompt(name, viewer)
                 .map(|_| ())
                 .map_err(|_| resource_not_found_error(uri)),
-            _ => self.read_resource(viewer, uri).await.map(|_| ()),
+            _ => self.read_resource(viewer, uri, None).await.map(|_| ()),
         }
     }
 
@@ -363,6 +352,7 @@ impl Shared {
         self: &Arc<Self>,
         viewer: &Viewer,
         uri: &str,
+        project: Option<PathBuf>,
     ) -> Result<Vec<ResourceContents>, ErrorData> {
         let missing = || resource_not_found_error(uri);
         if let Some(name) = uri.strip_prefix(PROMPT_SCHEME) {
@@ -379,7 +369,8 @@ impl Shared {
                 let prompt = state.find_prompt(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
                 let variables = crate::arguments::variables_from_arguments(&prompt, Some(&variables))?;
-                let rendered = self.render_prompt(&state, name, &prompt, variables).await?;
+                let call = PromptCall { variables, project };
+                let rendered = self.render_prompt(&state, name, &prompt, call).await?;
                 return Ok(vec![declared.prompt_contents(rendered, uri, &self.places)]);
             }
             if !viewer.can_see_all() {
@@ -435,6 +426,14 @@ impl Shared {
     }
 }
 
+/// The arguments of a render.
+#[derive(Clone, Debug)]
+pub(crate) struct PromptCall {
+    pub(crate) variables: Map<String, Value>,
+    /// The project directory of the caller.
+    pub(crate) project: Option<PathBuf>,
+}
+
 /// What a request asks for, as it is recorded.
 pub(crate) struct RequestSummary<'r> {
     /// The method, such as `prompts/get`.
@@ -446,9 +445,9 @@ pub(crate) struct RequestSummary<'r> {
 }
 
 /// The URI scheme of prompt sources.
-const PROMPT_SCHEME: &str = "prompt://";
+pub(crate) const PROMPT_SCHEME: &str = "prompt://";
 
-fn resource_not_found_error(uri: &str) -> ErrorData {
+pub(crate) fn resource_not_found_error(uri: &str) -> ErrorData {
     ErrorData::resource_not_found("resource not found", Some(json!({"uri": truncate_for_display(uri)})))
 }
 

@@ -8,7 +8,9 @@ use std::{
 };
 
 use hinagata::{Code, Error, Reason, RenderJob, Rendered, Result, ports::PortFuture};
-use hinagata_mcp::{Mcp, McpOptions, PackedProject, RenderBackend, RenderReport, Resources, Viewer};
+use hinagata_mcp::{
+    Mcp, McpOptions, PackedProject, ProjectSource, RenderBackend, RenderReport, Resources, Viewer,
+};
 use hyper::{Method, StatusCode};
 
 use crate::{
@@ -36,6 +38,7 @@ pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + S
             &app.engine.root(),
             app.workspace.trust.is_trusted(),
         )),
+        project_source: app.settings.project.clone().map_or(ProjectSource::Absent, ProjectSource::Fixed),
     };
     let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppBackend(Arc::downgrade(app))));
     let _ = app.mcp.set(mcp.http_service(app.settings.max_body));

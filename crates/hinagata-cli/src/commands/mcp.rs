@@ -4,9 +4,10 @@ use std::{path::PathBuf, sync::Arc};
 
 use hinagata::{Engine, ports::Store, watch::Watcher};
 use hinagata_host::{Environment, OpenWorkspace};
-use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, Resources, Viewer};
+use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, ProjectSource, Resources, Viewer};
 
 use crate::{
+    call::project_directory,
     failure::Failure,
     log::start_log,
     workspace::{Globals, Workspace},
@@ -22,11 +23,17 @@ pub(crate) struct Arguments {
     /// Offer prompts as tools too, for clients that have no prompts [setting: mcp.tools]
     #[arg(long)]
     tools: bool,
+
+    /// The directory of the project: arguments name files beneath it [default: the client's root, else the working
+    /// directory]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "Examples:
   hina mcp
   hina mcp --root ~/prompts --tools
+  hina mcp --root ~/prompts --project ~/work/lamp
   claude mcp add prompts -- hina mcp --root ~/prompts
 
 docs/reference/mcp.md has the entries for other clients.";
@@ -46,7 +53,22 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     served
 }
 
+/// Where the project directory comes from.
+fn project_source(arguments: &Arguments) -> Result<ProjectSource, Failure> {
+    Ok(match &arguments.project {
+        Some(directory) => ProjectSource::Fixed(project_directory(directory)?),
+        None => match std::env::current_dir() {
+            Ok(working_directory) => ProjectSource::Client { working_directory },
+            Err(error) => {
+                tracing::warn!(%error, "the working directory is unknown, so there is no project directory");
+                ProjectSource::Absent
+            }
+        },
+    })
+}
+
 async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failure> {
+    let project_source = project_source(arguments)?;
     let engine = workspace.daemon_engine()?;
     let options = McpOptions {
         tools: arguments.tools || workspace.host.settings.is_on("mcp.tools"),
@@ -61,6 +83,7 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
             &workspace.host.root.path,
             workspace.host.trust.is_trusted(),
         )),
+        project_source,
     };
     let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
     follow_store(&mcp, &*workspace.host.store());

@@ -3,6 +3,7 @@
 mod changes;
 mod hostile;
 mod input;
+mod project;
 mod prompts;
 mod resources;
 mod support;

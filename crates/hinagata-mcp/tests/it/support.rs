@@ -2,7 +2,7 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -11,7 +11,7 @@ use hinagata::{
     settings::{SettingsSources, UserConfig},
     watch::Watcher,
 };
-use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, Resources, Viewer};
+use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, ProjectSource, Resources, Viewer};
 use rmcp::{
     ClientHandler, ClientServiceExt as _, RoleClient, ServiceError, ServiceExt as _,
     model::{
@@ -42,14 +42,16 @@ pub(crate) const ERAS: [Era; 2] = [Era::Modern, Era::Legacy];
 pub(crate) struct Told {
     notices: UnboundedSender<String>,
     answer: Option<Value>,
+    roots: Option<Arc<Mutex<Vec<PathBuf>>>>,
 }
 
 impl ClientHandler for Told {
     fn get_info(&self) -> ClientConfig {
-        let capabilities = match &self.answer {
+        let mut capabilities = match &self.answer {
             Some(_) => ClientCapabilities::builder().enable_elicitation().build(),
             None => ClientCapabilities::default(),
         };
+        capabilities.roots = self.roots.as_ref().map(|_| Default::default());
         ClientConfig::new(capabilities, Implementation::new("test", "1"))
     }
 
@@ -62,6 +64,17 @@ impl ClientHandler for Told {
             Some(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer.clone()),
             None => ElicitResult::new(ElicitationAction::Decline),
         })
+    }
+
+    #[expect(deprecated, reason = "clients have roots")]
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        let roots = self.roots.as_ref().map(|roots| roots.lock().expect("is not poisoned").clone());
+        let uri =
+            |path: PathBuf| rmcp::model::Root::new(format!("file://{}", path.display()).replace(' ', "%20"));
+        Ok(rmcp::model::ListRootsResult::new(roots.unwrap_or_default().into_iter().map(uri).collect()))
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -116,7 +129,24 @@ impl Served {
         Self::opened(true, &[], viewer, true)
     }
 
+    /// A workspace with only these prompt files, whose clients work in a project from `project_source`.
+    pub(crate) fn with_project(files: &[(&str, &str)], project_source: ProjectSource) -> Self {
+        Self::with_options(files, |options| options.project_source = project_source)
+    }
+
+    /// A workspace with only these prompt files, served with changed options.
+    pub(crate) fn with_options(files: &[(&str, &str)], change: impl FnOnce(&mut McpOptions)) -> Self {
+        Self::opened_with(false, files, change)
+    }
+
     fn opened(fixtures: bool, files: &[(&str, &str)], viewer: Viewer, tools: bool) -> Self {
+        Self::opened_with(fixtures, files, |options| {
+            options.viewer = Some(viewer);
+            options.tools = tools;
+        })
+    }
+
+    fn opened_with(fixtures: bool, files: &[(&str, &str)], change: impl FnOnce(&mut McpOptions)) -> Self {
         let root = tempfile::tempdir().expect("a directory");
         std::fs::create_dir_all(root.path().join("user_data/shared/prompts")).expect("is made");
         if fixtures {
@@ -130,9 +160,11 @@ impl Served {
         let sources = SettingsSources::read(root.path(), &nobody).expect("settings can be read");
         let settings = Settings::resolve(&sources, true).expect("settings are fine");
         let resources = Resources::from_settings(&settings, root.path(), true).expect("resources are fine");
-        let engine = Engine::open(root.path());
+        let engine = Engine::builder(root.path()).with_trust(true).open();
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
-        let options = McpOptions { tools, viewer: Some(viewer), resources, project };
+        let viewer = Some(Viewer::for_owner());
+        let mut options = McpOptions { viewer, resources, project, ..McpOptions::default() };
+        change(&mut options);
         let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
         let told = mcp.change_notifier();
         let watcher =
@@ -150,15 +182,25 @@ impl Served {
     }
 
     pub(crate) async fn client(&self, era: Era) -> Client {
-        self.connect(era, None).await
+        self.connect(era, None, None).await
+    }
+
+    /// A client that works in these directories.
+    pub(crate) async fn rooted(&self, era: Era, roots: &Arc<Mutex<Vec<PathBuf>>>) -> Client {
+        self.connect(era, None, Some(Arc::clone(roots))).await
     }
 
     /// A client that answers every form with `answer`.
     pub(crate) async fn answering(&self, era: Era, answer: Value) -> Client {
-        self.connect(era, Some(answer)).await
+        self.connect(era, Some(answer), None).await
     }
 
-    async fn connect(&self, era: Era, answer: Option<Value>) -> Client {
+    async fn connect(
+        &self,
+        era: Era,
+        answer: Option<Value>,
+        roots: Option<Arc<Mutex<Vec<PathBuf>>>>,
+    ) -> Client {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let session = self.mcp.open_session();
         tokio::spawn(async move {
@@ -173,7 +215,7 @@ impl Served {
             }
             Era::Legacy => ClientLifecycleMode::Initialize,
         };
-        let told = Told { notices: sender, answer };
+        let told = Told { notices: sender, answer, roots };
         let client = told.serve_with_lifecycle(tokio::io::split(theirs), mode).await.expect("connects");
         Client { client, notices }
     }
