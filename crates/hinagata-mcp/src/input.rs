@@ -6,7 +6,7 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-        GetPromptRequestParams, InputRequest, InputRequiredResult, InputResponses, JsonObject,
+        InputRequest, InputRequiredResult, InputResponses, JsonObject,
         ProtocolVersion,
     },
     service::RequestContext,
@@ -61,6 +61,13 @@ struct AskedState {
     round: u32,
     /// What was entered so far.
     answers: JsonObject,
+}
+
+/// What a client of the newest revision brings back from earlier rounds.
+#[derive(Clone, Copy)]
+pub(crate) struct EarlierRounds<'r> {
+    pub(crate) state: Option<&'r str>,
+    pub(crate) responses: Option<&'r InputResponses>,
 }
 
 /// A call whose arguments are collected.
@@ -119,11 +126,11 @@ impl InputCall<'_> {
     /// Collects the variables of a call. Asks for what is missing or wrong if the client can show a form.
     pub(crate) async fn collect_input(
         &self,
-        request: &GetPromptRequestParams,
+        earlier: EarlierRounds<'_>,
         context: &RequestContext<RoleServer>,
     ) -> Result<CollectedInput, ErrorData> {
-        let mut asked = asked_state(request)?;
-        if let Some(responses) = &request.input_responses {
+        let mut asked = asked_state(earlier)?;
+        if let Some(responses) = earlier.responses {
             asked.answers.extend(self.read_answers(&response_of(responses)?)?);
         }
         loop {
@@ -292,8 +299,8 @@ fn input_required(form: ElicitRequestParams, asked: &AskedState) -> InputRequire
 }
 
 /// The state that the client kept since the last round.
-fn asked_state(request: &GetPromptRequestParams) -> Result<AskedState, ErrorData> {
-    match (&request.request_state, &request.input_responses) {
+fn asked_state(earlier: EarlierRounds<'_>) -> Result<AskedState, ErrorData> {
+    match (earlier.state, earlier.responses) {
         (Some(state), _) => serde_json::from_str(state)
             .map_err(|_| invalid_params("invalid `requestState`; pass the one of the last result unchanged")),
         // A client that does not keep the state has been asked at least once.

@@ -98,6 +98,11 @@ impl PublicPrompt {
         Self { engine: Some(engine), ..self.clone() }
     }
 
+    /// Whether a render of it may read the project directory.
+    pub(crate) fn needs_project(&self) -> bool {
+        self.inherited.parameters.iter().any(|parameter| parameter.kind == ValueType::File)
+    }
+
     /// The resources that its messages embed literally, without placeholders.
     pub(crate) fn embedded_resources(&self) -> Vec<&Map<String, Value>> {
         fixed_parts(&self.inherited)

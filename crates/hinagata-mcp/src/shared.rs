@@ -8,7 +8,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use hinagata::{
-    Code, Engine, Error, LocalPlaces, Reason, RenderJob, Rendered, Result, Strictness, watch::Watcher,
+    Code, Context, Engine, Error, LocalPlaces, Reason, RenderJob, Rendered, Result, Strictness,
 };
 use rmcp::{
     ErrorData,
@@ -35,9 +35,11 @@ use crate::{
     pack_tool::PackedProject,
     parameters::is_free_text,
     placeholder::Placeholders,
+    project::ProjectSource,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
     state::{ChangedPaths, PublicState},
+    watched::WatchedResources,
 };
 
 /// Changes within this time are handled together.
@@ -61,6 +63,8 @@ pub struct McpOptions {
     pub project: Option<PackedProject>,
     /// The host for which prompts are prepared, as in the setting `mcp.host`. Without it, the name of the client decides.
     pub host: Option<String>,
+    /// Where the project directory comes from, beneath which callers name files.
+    pub project_source: ProjectSource,
 }
 
 /// The state shared by all connections. Cheap to clone.
@@ -84,8 +88,8 @@ pub(crate) struct Shared {
     wake: Arc<Notify>,
     /// Updates the state after changes.
     follower: OnceLock<JoinHandle<()>>,
-    /// Watches the files of resources.
-    watcher: Mutex<Option<Watcher>>,
+    /// What subscribed resources depend on.
+    pub(crate) watched: Arc<WatchedResources>,
 }
 
 impl Drop for Shared {
@@ -117,7 +121,7 @@ impl Mcp {
             touched: Mutex::default(),
             wake: Arc::clone(&wake),
             follower: OnceLock::new(),
-            watcher: Mutex::default(),
+            watched: Arc::default(),
             engine,
             backend,
             options,
@@ -182,35 +186,13 @@ async fn follow_changes(inner: Weak<Shared>, wake: Arc<Notify>) {
     }
 }
 
-fn watch_files(inner: &Arc<Shared>, files: Vec<(PathBuf, String)>) -> Result<Watcher> {
-    let weak = Arc::downgrade(inner);
-    let places: Vec<PathBuf> = files.iter().map(|(file, _)| file.clone()).collect();
-    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-    Watcher::new(places, move |change| {
-        let Some(inner) = weak.upgrade() else { return };
-        let changed = |file: &PathBuf| {
-            change.more || change.paths.iter().any(|path| *path == *file || *path == real(file))
-        };
-        let updated: Vec<String> =
-            files.iter().filter(|(file, _)| changed(file)).map(|(_, uri)| uri.clone()).collect();
-        inner.send_notice(ChangeNotice { updated, ..ChangeNotice::default() });
-    })
-}
-
 impl Shared {
-    /// Replaces the declared resources, logs what is wrong with them, and watches their files.
-    fn set_resources(self: &Arc<Self>, resources: Resources) {
+    /// Replaces the declared resources, and logs what is wrong with them.
+    fn set_resources(&self, resources: Resources) {
         for problem in resources.problems() {
             tracing::error!(error = problem.message(), "leaving out a resource");
         }
-        let files = resources.files();
         self.resources.store(Arc::new(resources));
-        let watcher = (!files.is_empty()).then(|| watch_files(self, files)).transpose();
-        let watcher = watcher.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot watch the files of resources");
-            None
-        });
-        *self.watcher.lock().unwrap_or_else(PoisonError::into_inner) = watcher;
     }
 
     /// The declared resources.
@@ -241,10 +223,15 @@ impl Shared {
         let before = self.state.load_full();
         let next = Arc::new(before.next_state(&self.engine, &self.exposure.load_full(), &touched));
         self.state.store(Arc::clone(&next));
+        let affected = self.watched.changed_by_prompts(&next.engine, touched.anything);
         let (Some(old), Some(new)) = (before.loaded_list(), next.loaded_list()) else {
             // A listener is waiting and its list was never loaded, so there is nothing to compare with.
             if self.notices.receiver_count() > 0 {
-                self.send_notice(ChangeNotice { anything: true, ..ChangeNotice::default() });
+                self.send_notice(ChangeNotice {
+                    rewritten: affected,
+                    anything: true,
+                    ..ChangeNotice::default()
+                });
             }
             return;
         };
@@ -252,7 +239,7 @@ impl Shared {
             let prompt = new.prompts.iter().find(|prompt| prompt.id == id)?;
             Some((id, prompt_uri(prompt)))
         };
-        let rewritten = new.changed_sources(old).into_iter().filter_map(uri).collect();
+        let rewritten = new.changed_sources(old).into_iter().filter_map(uri).chain(affected).collect();
         self.send_notice(ChangeNotice {
             listed: new.changed_entries(old),
             rewritten,
@@ -260,7 +247,7 @@ impl Shared {
         });
     }
 
-    fn send_notice(&self, notice: ChangeNotice) {
+    pub(crate) fn send_notice(&self, notice: ChangeNotice) {
         if !notice.is_empty() {
             // Sending fails only without receivers.
             let _ = self.notices.send(Arc::new(notice));
@@ -305,20 +292,20 @@ impl Shared {
         state: &PublicState,
         requested: &str,
         prompt: &PublicPrompt,
-        variables: Map<String, Value>,
+        call: PromptCall,
     ) -> Result<Rendered, ErrorData> {
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
-        let again = state.previous_engine().map(|before| (before, variables.clone()));
+        let again = state.previous_engine().map(|before| (before, call.clone()));
         // Keep a vocabulary name, so that a problem with the vocabulary is reported.
         let requested = split_version(requested).0;
         let is_same = engine.catalog().resolve_id(requested).is_ok_and(|id| id.as_str() == prompt.id);
         let name = if is_same { requested } else { prompt.id.as_str() };
-        let failed = match self.render_with_engine(engine, name, variables).await {
+        let failed = match self.render_with_engine(engine, name, call).await {
             Ok(rendered) => return Ok(rendered),
             Err(error) => error,
         };
-        if let (true, Some((before, variables))) = (is_broken(&failed), again)
-            && let Ok(rendered) = self.render_with_engine(before, &prompt.id, variables).await
+        if let (true, Some((before, call))) = (is_broken(&failed), again)
+            && let Ok(rendered) = self.render_with_engine(before, &prompt.id, call).await
         {
             tracing::warn!(
                 prompt = prompt.id,
@@ -336,7 +323,7 @@ impl Shared {
         &self,
         state: &PublicState,
         prompt: &PublicPrompt,
-        variables: Map<String, Value>,
+        PromptCall { variables, project }: PromptCall,
         placeholders: &Placeholders,
     ) -> Result<Rendered, ErrorData> {
         let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
@@ -350,6 +337,7 @@ impl Shared {
             let mut job = RenderJob { strictness, ..RenderJob::new(engine.clone(), &prompt.id) };
             job.variables = variables.clone();
             job.variables.extend(placeholders.to_variables(as_uris));
+            job.context.project.clone_from(&project);
             self.backend.render_prompt(job).await
         };
         let rendered = match render(false).await {
@@ -363,9 +351,11 @@ impl Shared {
         &self,
         engine: &Engine,
         prompt: &str,
-        variables: Map<String, Value>,
+        PromptCall { variables, project }: PromptCall,
     ) -> Result<Rendered> {
-        self.backend.render_prompt(RenderJob { variables, ..RenderJob::new(engine.clone(), prompt) }).await
+        let context = Context { project, ..Context::default() };
+        let job = RenderJob { variables, context, ..RenderJob::new(engine.clone(), prompt) };
+        self.backend.render_prompt(job).await
     }
 
     /// Runs a request and records it, if the viewer may render what the request `renders`. If the client cancels it,
@@ -432,7 +422,7 @@ impl Shared {
                 .find_any_prompt(name, viewer)
                 .map(|_| ())
                 .map_err(|_| resource_not_found_error(uri)),
-            _ => self.read_resource(viewer, uri).await.map(|_| ()),
+            _ => self.read_resource(viewer, uri, None).await.map(|_| ()),
         }
     }
 
@@ -441,6 +431,7 @@ impl Shared {
         self: &Arc<Self>,
         viewer: &Viewer,
         uri: &str,
+        project: Option<PathBuf>,
     ) -> Result<Vec<ResourceContents>, ErrorData> {
         let missing = || resource_not_found_error(uri);
         if let Some(name) = uri.strip_prefix(PROMPT_SCHEME) {
@@ -459,7 +450,8 @@ impl Shared {
                 let prompt = state.find_any_prompt(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
                 let variables = crate::arguments::check_arguments(&prompt, &variables)?.into_variables()?;
-                let rendered = self.render_prompt(&state, name, &prompt, variables).await?;
+                let call = PromptCall { variables, project };
+                let rendered = self.render_prompt(&state, name, &prompt, call).await?;
                 return Ok(vec![declared.prompt_contents(rendered, uri, &self.places)]);
             }
             if !viewer.can_see_all() {
@@ -530,6 +522,14 @@ impl Shared {
     }
 }
 
+/// The arguments of a render.
+#[derive(Clone, Debug)]
+pub(crate) struct PromptCall {
+    pub(crate) variables: Map<String, Value>,
+    /// The project directory of the caller.
+    pub(crate) project: Option<PathBuf>,
+}
+
 /// What a request asks for, as it is recorded.
 pub(crate) struct RequestSummary<'r> {
     /// The method, such as `prompts/get`.
@@ -541,9 +541,9 @@ pub(crate) struct RequestSummary<'r> {
 }
 
 /// The URI scheme of prompt sources.
-const PROMPT_SCHEME: &str = "prompt://";
+pub(crate) const PROMPT_SCHEME: &str = "prompt://";
 
-fn resource_not_found_error(uri: &str) -> ErrorData {
+pub(crate) fn resource_not_found_error(uri: &str) -> ErrorData {
     ErrorData::resource_not_found("resource not found", Some(json!({"uri": truncate_for_display(uri)})))
 }
 

@@ -4,9 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use hinagata::{Engine, ports::Store, settings::Origin, watch::Watcher};
 use hinagata_host::{Audit, Environment, OpenWorkspace};
-use hinagata_mcp::{AuditedBackend, Exposure, Mcp, McpOptions, PackedProject, Resources, Viewer};
+use hinagata_mcp::{
+    AuditedBackend, Exposure, Mcp, McpOptions, PackedProject, ProjectSource, Resources, Viewer,
+};
 
 use crate::{
+    call::project_directory,
     failure::Failure,
     log::start_log,
     workspace::{Globals, Workspace},
@@ -22,11 +25,17 @@ pub(crate) struct Arguments {
     /// Offer prompts as tools too, for clients that have no prompts [setting: mcp.tools]
     #[arg(long)]
     tools: bool,
+
+    /// The directory of the project: arguments name files beneath it [default: the client's root, else the working
+    /// directory]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
 }
 
 const EXAMPLES: &str = "Examples:
   hina mcp
   hina mcp --root ~/prompts --tools
+  hina mcp --root ~/prompts --project ~/work/lamp
   claude mcp add prompts -- hina mcp --root ~/prompts
 
 docs/reference/mcp.md has the entries for other clients.";
@@ -46,7 +55,22 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     served
 }
 
+/// Where the project directory comes from.
+fn project_source(arguments: &Arguments) -> Result<ProjectSource, Failure> {
+    Ok(match &arguments.project {
+        Some(directory) => ProjectSource::Fixed(project_directory(directory)?),
+        None => match std::env::current_dir() {
+            Ok(working_directory) => ProjectSource::Client { working_directory },
+            Err(error) => {
+                tracing::warn!(%error, "the working directory is unknown, so there is no project directory");
+                ProjectSource::Absent
+            }
+        },
+    })
+}
+
 async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failure> {
+    let project_source = project_source(arguments)?;
     let engine = workspace.daemon_engine()?;
     let (resources, exposure) = read_served(&workspace.host)?;
     let options = McpOptions {
@@ -60,6 +84,7 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
             workspace.host.trust.is_trusted(),
         )),
         host: workspace.host.settings.text("mcp.host").map(str::to_owned),
+        project_source,
     };
     let backend = AuditedBackend::new(open_audit(&workspace.host)?);
     let mcp = Mcp::new(engine.clone(), options, Arc::new(backend));

@@ -7,6 +7,7 @@ mod hostile;
 mod hosts;
 mod http;
 mod input;
+mod project;
 mod prompts;
 mod resources;
 mod stdio;

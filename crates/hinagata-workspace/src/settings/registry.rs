@@ -259,6 +259,7 @@ pub static SETTINGS: &[Setting] = &[
     privileged("server.origins", Kind::Texts, "", "origins of web pages that may call the daemon, such as https://example.com"),
     privileged("server.hosts", Kind::Texts, "", "additional host names of the daemon"),
     privileged("server.workspaces", Kind::Texts, "", "directories outside the workspace that `workspace_path` may name"),
+    privileged("server.project", Kind::Text, "-", "the project directory, beneath which callers of the daemon name files; - is none").optional(),
     privileged("server.trusted_proxies", Kind::Texts, "", "addresses or networks of reverse proxies whose `X-Forwarded-For` counts"),
     privileged("server.max_body", Kind::Bytes, "4MiB", "maximum size of a request body"),
     privileged("server.threads", COUNT_U32, "-", "threads that answer requests; - is one per core").optional(),
