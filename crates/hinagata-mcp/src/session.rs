@@ -40,6 +40,7 @@ use crate::{
     project::ClientRoots,
     prompt::PublicPrompt,
     resources::{embedded_entry, prompt_entry},
+    served_skills::SkillMethod,
     shared::{Mcp, PromptCall, RequestSummary, Shared, resource_not_found_error},
     watched::WatchGuard,
 };
@@ -527,7 +528,12 @@ impl ServerHandler for Session {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.identify_viewer(&context.extensions)?;
+        let viewer = self.identify_viewer(&context.extensions)?;
+        if let Some(method) = SkillMethod::from_name(&request.method).filter(|_| self.shared.options.skills) {
+            let summary = RequestSummary { method: method.as_str(), name: "", renders: true };
+            let work = self.shared.answer_skills(&viewer, method, request.params);
+            return self.shared.run_request(&viewer, summary, &context.ct, work).await;
+        }
         let is_gone =
             input::supports_input_required(&context) && REMOVED_METHODS.contains(&request.method.as_str());
         let is_served = !is_gone && (self.shared.options.tools || !request.method.starts_with("tools/"));

@@ -38,6 +38,7 @@ use crate::{
     project::ProjectSource,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
+    served_skills::EXTENSION,
     state::{ChangedPaths, PublicState},
     watched::WatchedResources,
 };
@@ -53,6 +54,8 @@ const MAX_PATHS: usize = 1_000;
 pub struct McpOptions {
     /// Whether prompts are also served as tools, for clients without prompts.
     pub tools: bool,
+    /// Whether prompts are also served as Agent Skills.
+    pub skills: bool,
     /// The caller of requests that do not name one. Without it, such requests are rejected.
     pub viewer: Option<Viewer>,
     /// The resources declared in the settings.
@@ -111,7 +114,7 @@ impl Mcp {
         let (notices, _) = broadcast::channel(NOTICE_CAPACITY);
         let wake = Arc::new(Notify::new());
         let inner = Arc::new(Shared {
-            config: server_config(options.tools),
+            config: server_config(&options),
             host_profile: options.host.as_deref().and_then(HostProfile::from_name),
             places: engine.local_places(),
             state: ArcSwap::from_pointee(PublicState::new(&engine, &exposure)),
@@ -156,7 +159,7 @@ impl Mcp {
     }
 }
 
-fn server_config(tools: bool) -> ServerConfig {
+fn server_config(options: &McpOptions) -> ServerConfig {
     let capabilities = ServerCapabilities::builder()
         .enable_prompts()
         .enable_prompts_list_changed()
@@ -164,11 +167,14 @@ fn server_config(tools: bool) -> ServerConfig {
         .enable_resources_list_changed()
         .enable_resources_subscribe()
         .enable_completions();
-    let capabilities = if tools {
+    let mut capabilities = if options.tools {
         capabilities.enable_tools().enable_tool_list_changed().build()
     } else {
         capabilities.build()
     };
+    if options.skills {
+        capabilities.extensions.get_or_insert_default().insert(EXTENSION.to_owned(), Map::new());
+    }
     let server = Implementation::new("hinagata", env!("CARGO_PKG_VERSION")).with_title("Hinagata");
     ServerConfig::new(capabilities)
         .with_server_info(server)
@@ -403,6 +409,9 @@ impl Shared {
 
     /// Whether reading the resource at `uri` renders a prompt.
     pub(crate) fn renders_on_read(&self, uri: &str) -> bool {
+        if self.options.skills && uri.starts_with("skill://") {
+            return true;
+        }
         let resources = self.resources();
         let declared = || resources.find_resource(uri);
         !uri.starts_with(PROMPT_SCHEME)
@@ -442,6 +451,9 @@ impl Shared {
                 Err(error) if is_hidden(&error) => Err(error),
                 Err(_) => Err(missing()),
             };
+        }
+        if let Some(contents) = self.skill_contents(viewer, uri).await? {
+            return Ok(vec![contents]);
         }
         let resources = self.resources();
         if let Some((declared, values)) = resources.find_resource(uri) {

@@ -27,6 +27,7 @@ pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + S
     let (resources, exposure) = read_served(&app.workspace)?;
     let options = McpOptions {
         tools: app.workspace.settings.is_on("mcp.tools"),
+        skills: app.workspace.settings.is_on("mcp.skills"),
         viewer: None,
         resources,
         exposure,

@@ -1,7 +1,15 @@
 //! `hina mcp`: the prompts for a client that starts this program.
 
+mod config_file;
+mod doctor;
+mod entry;
+mod hosts;
+mod install;
+mod skills;
+
 use std::{path::PathBuf, sync::Arc};
 
+use clap::Subcommand;
 use hinagata::{Engine, ports::Store, settings::Origin, watch::Watcher};
 use hinagata_host::{Audit, Environment, OpenWorkspace};
 use hinagata_mcp::{
@@ -20,8 +28,11 @@ use crate::{
 /// Serves one client over standard input and output, in every revision of the protocol, until the client disconnects.
 /// `hina serve` serves the same prompts over HTTP at /mcp.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+
     /// Offer prompts as tools too, for clients that have no prompts [setting: mcp.tools]
     #[arg(long)]
     tools: bool,
@@ -30,17 +41,33 @@ pub(crate) struct Arguments {
     /// directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
+    /// Offer prompts as Agent Skills too, for clients with the skills extension [setting: mcp.skills]
+    #[arg(long)]
+    skills: bool,
 }
 
 const EXAMPLES: &str = "Examples:
-  hina mcp
+  hina mcp install claude-code
   hina mcp --root ~/prompts --tools
   hina mcp --root ~/prompts --project ~/work/lamp
-  claude mcp add prompts -- hina mcp --root ~/prompts
 
-docs/reference/mcp.md has the entries for other clients.";
+docs/guides/connect-mcp-clients.md has the entries for other clients.";
+
+#[derive(Subcommand)]
+enum Action {
+    Install(Box<install::Arguments>),
+    Doctor(doctor::Arguments),
+}
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    match &arguments.action {
+        None => serve_client(arguments, globals),
+        Some(Action::Install(arguments)) => install::run(arguments, globals),
+        Some(Action::Doctor(arguments)) => doctor::run(arguments, globals),
+    }
+}
+
+fn serve_client(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace =
         Workspace::open_daemon(globals, Environment::default(), OpenWorkspace::check_store_settings)?;
     start_log(&workspace, None)?;
@@ -75,6 +102,7 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
     let (resources, exposure) = read_served(&workspace.host)?;
     let options = McpOptions {
         tools: arguments.tools || workspace.host.settings.is_on("mcp.tools"),
+        skills: arguments.skills || workspace.host.settings.is_on("mcp.skills"),
         viewer: Some(Viewer::for_owner()),
         resources,
         exposure,

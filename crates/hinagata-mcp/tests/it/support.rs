@@ -198,7 +198,8 @@ impl Served {
         let engine = Engine::builder(root.path()).with_trust(true).open();
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
         let viewer = Some(Viewer::for_owner());
-        let mut options = McpOptions { viewer, resources, exposure, project, ..McpOptions::default() };
+        let mut options =
+            McpOptions { skills: true, viewer, resources, exposure, project, ..McpOptions::default() };
         change(&mut options);
         let mcp = Mcp::new(engine.clone(), options, backend);
         let told = mcp.change_notifier();

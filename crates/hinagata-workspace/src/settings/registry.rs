@@ -363,6 +363,7 @@ pub static SETTINGS: &[Setting] = &[
         "the program for which prompts are prepared over MCP; auto goes by the name of the client",
     ),
     privileged("mcp.tools", Kind::Flag, "false", "whether prompts are also tools over MCP, for clients without prompts"),
+    privileged("mcp.skills", Kind::Flag, "false", "whether prompts are also Agent Skills over MCP, for clients with that extension"),
     setting_of("mcp.expose", Kind::Texts, "", "prompts that are served over MCP: ids, or tags as tag:NAME; * stands for any characters; empty serves all"),
     setting_of("mcp.builtin_prompts", Kind::Flag, "-", "whether built-in prompts are served over MCP; - does where there are no others").optional(),
     privileged("mcp.rate", COUNT_U32, "5_000", "renders and completions per second of one key, or of one address without a key, over MCP of the daemon; - sets no limit").optional(),
