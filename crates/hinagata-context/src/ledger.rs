@@ -83,7 +83,7 @@ impl<'l> Ledger<'l> {
             }
             ReadResult::TooLarge { bytes } => self.lower(part, path, bytes),
             ReadResult::Text(text) => match self.redact(&part.shown_path(path), *text) {
-                Ok((text, redacted)) => match self.fitting_piece(part, ranked, &text) {
+                Ok((mut text, redacted)) => match self.fitting_piece(part, ranked, &mut text) {
                     Some(piece) => return Decision::Pack(self.accept(part, ranked, text, piece, redacted)),
                     None => self.lower(part, path, text.size.max(text.content.len() as u64)),
                 },
@@ -131,7 +131,7 @@ impl<'l> Ledger<'l> {
         bytes > self.remaining.largest_file(self.compat)
     }
 
-    fn fitting_piece(&self, part: &Part<'_>, ranked: &RankedFile, text: &ReadText<'_>) -> Option<Piece> {
+    fn fitting_piece(&self, part: &Part<'_>, ranked: &RankedFile, text: &mut ReadText<'_>) -> Option<Piece> {
         let (bytes, tokens) = (self.remaining.bytes(), self.remaining.tokens());
         // The profile counts what is larger: the file or its text.
         if self.compat && text.size > bytes || self.is_too_large(text.size) && !ranked.is_requested() {
@@ -139,7 +139,7 @@ impl<'l> Ledger<'l> {
         }
         let path = part.shown_path(&ranked.file.path);
         let fits = |piece: &Piece| piece.bytes <= bytes && piece.cost() <= tokens;
-        let piece = match text.piece.clone() {
+        let piece = match text.piece.take() {
             Some(piece) if fits(&piece) => Some(piece),
             // Less is left than when it was read.
             Some(_) if !self.compat => self.rungs.highest_rung(&path, &text.content, bytes, tokens),
@@ -173,7 +173,7 @@ impl<'l> Ledger<'l> {
         }
         let form = entry.form().unwrap_or(piece.form);
         self.report.entries.push(part.own_entry(entry));
-        PrintedFile { path: part.shown_path(&ranked.file.path), form, content }
+        PrintedFile { path: part.shown_path(&ranked.file.path), form, content, count: piece.count }
     }
 
     /// Lists the name of a file that does not fit, or leaves it out.

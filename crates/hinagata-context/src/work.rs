@@ -77,7 +77,7 @@ impl<'w> Work<'w> {
             let remaining = Remaining::new(self.job.options.max_bytes, self.token_limit());
             let mut ledger = self.new_ledger(report, &remaining, tree.as_ref(), false);
             if self.rungs.counter.is_counting() {
-                let mut counted = Counted::new(sink, self.rungs.counter.start(), self.rungs.frame);
+                let mut counted = Counted::new(Some(sink), self.rungs.counter.start(), self.rungs.frame);
                 self.stream(&mut ledger, &mut counted)?;
                 ledger.report.set_tokens(counted.total()?);
             } else {
@@ -327,6 +327,7 @@ impl<'w> Work<'w> {
         };
         for ChosenFile { file, .. } in &mut chosen.files {
             let Some(redacted) = redact(&file.path, &mut file.content) else { continue };
+            file.count = None;
             if file.form == PackedForm::Taken {
                 file.form = PackedForm::Redacted;
             }
@@ -473,9 +474,9 @@ impl<'w> Work<'w> {
         if !self.rungs.counter.is_counting() {
             return Ok(None);
         }
-        let mut printed = Streamed::new(self.rungs.counter.start(), self.rungs.frame);
-        self.print(chosen, ledger, &mut printed)?;
-        Ok(printed.finish()?.total())
+        let mut counted = Counted::new(None, self.rungs.counter.start(), self.rungs.frame);
+        self.print(chosen, ledger, &mut counted)?;
+        counted.total()
     }
 
     /// Prints what was chosen, by path.

@@ -184,6 +184,17 @@ fn line_numbers_empty_lines_and_base64() {
     assert_eq!(packed.report.entries[0].detail.as_deref(), Some("Base64 is shortened"));
 }
 
+#[test]
+fn lines_behind_a_redacted_value_of_several_lines_keep_their_numbers() {
+    let line = "ePpX6N1NF2XV54wca+7E56w8ZniqT3Ul4ffqkOkgWrdioyq+KvCiSGuPJ6sG9AHE";
+    let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}\n-----END RSA PRIVATE KEY-----");
+    let place = tree(&[("a.py", &format!("KEY = \"\"\"{key}\"\"\"\n\ndef find():\n    return KEY\n"))]);
+    let form = TextForm { line_numbers: true, remove_empty_lines: true, ..TextForm::default() };
+    let packed = pack(&ContextOptions { form, ..options(&place, &[]) }).expect("packs");
+    let expected = "1: KEY = \"\"\"«redacted:private-key»\n4: \"\"\"\n6: def find():\n7:     return KEY\n";
+    assert_eq!(packed.files[0].content, expected);
+}
+
 /// A repository can name programs in its configuration, its attributes and its hooks. Nothing of it runs, and nothing
 /// outside of it is read.
 #[test]
