@@ -5,9 +5,8 @@ use hinagata::definition::{Origin, Parameter};
 use rmcp::{
     ErrorData, RoleServer,
     model::{
-        ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
-        InputRequest, InputRequiredResult, InputResponses, JsonObject,
-        ProtocolVersion,
+        ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, InputRequest,
+        InputRequiredResult, InputResponses, JsonObject, ProtocolVersion,
     },
     service::RequestContext,
 };

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use hinagata::{
     Catalog, Code, Engine, Place, Reason, Result,
-    definition::{Body, Definition, Inherited, Part},
+    definition::{Body, Definition, Inherited, Part, ValueType},
 };
 use rmcp::model::Prompt;
 use serde_json::{Map, Value};

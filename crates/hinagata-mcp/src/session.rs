@@ -29,7 +29,7 @@ use crate::{
     declared_resource::{DeclaredResource, ResourceSource},
     failure::{invalid_params, truncate_for_display},
     host::{ArgumentStyle, HostProfile, HostView, Revision},
-    input::{self, CollectedInput, InputCall},
+    input::{self, CollectedInput, EarlierRounds, InputCall},
     line::read_arguments,
     malformed::params_error,
     messages,
@@ -204,7 +204,8 @@ impl Session {
             placeholders: &placeholders,
             input_ended: &self.ending.input,
         };
-        let earlier = EarlierRounds { state: request.request_state.as_deref(), responses: responses.as_ref() };
+        let earlier =
+            EarlierRounds { state: request.request_state.as_deref(), responses: responses.as_ref() };
         let variables = match call.collect_input(earlier, context).await? {
             CollectedInput::Asks(asks) => return Ok((*asks).into()),
             CollectedInput::Variables(variables) => variables,
@@ -532,7 +533,7 @@ impl ServerHandler for Session {
         if let Some(method) = SkillMethod::from_name(&request.method).filter(|_| self.shared.options.skills) {
             let summary = RequestSummary { method: method.as_str(), name: "", renders: true };
             let work = self.shared.answer_skills(&viewer, method, request.params);
-            return self.shared.run_request(&viewer, summary, &context.ct, work).await;
+            return self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await;
         }
         let is_gone =
             input::supports_input_required(&context) && REMOVED_METHODS.contains(&request.method.as_str());

@@ -7,9 +7,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use hinagata::{
-    Code, Context, Engine, Error, LocalPlaces, Reason, RenderJob, Rendered, Result, Strictness,
-};
+use hinagata::{Code, Context, Engine, Error, LocalPlaces, Reason, RenderJob, Rendered, Result, Strictness};
 use rmcp::{
     ErrorData,
     model::{Implementation, ResourceContents, ServerCapabilities, ServerConfig},
