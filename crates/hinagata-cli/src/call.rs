@@ -45,7 +45,7 @@ pub(crate) struct CallArguments {
     #[arg(long, value_name = "NAME=VALUE")]
     context: Vec<String>,
 
-    /// The directory of the project: variables of type file name files beneath it [default: the working directory]
+    /// The directory of the project, for variables of type file [default: the working directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
 

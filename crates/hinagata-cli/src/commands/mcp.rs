@@ -37,8 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     tools: bool,
 
-    /// The directory of the project: arguments name files beneath it [default: the client's root, else the working
-    /// directory]
+    /// The directory of the project [default: the client's root, else the working directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
     /// Offer prompts as Agent Skills too, for clients with the skills extension [setting: mcp.skills]
