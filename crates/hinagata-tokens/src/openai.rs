@@ -21,12 +21,18 @@ pub(crate) struct BytePairs {
 
 /// The tokenizer of all models since GPT-4o.
 pub(crate) static O200K: LazyLock<BytePairs> = LazyLock::new(|| {
-    BytePairs::built_in(QuickPattern::O200k, include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.vocabulary")))
+    BytePairs::built_in(
+        QuickPattern::O200k,
+        include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.vocabulary")),
+    )
 });
 
 /// The tokenizer of GPT-4, GPT-3.5 and the embedding models.
 pub(crate) static CL100K: LazyLock<BytePairs> = LazyLock::new(|| {
-    BytePairs::built_in(QuickPattern::Cl100k, include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.vocabulary")))
+    BytePairs::built_in(
+        QuickPattern::Cl100k,
+        include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.vocabulary")),
+    )
 });
 
 impl BytePairs {

@@ -147,8 +147,11 @@ mod tests {
 
     #[test]
     fn short_forms_are_found_in_every_case() {
-        for form in ["s", "T", "re", "Re", "rE", "VE", "m", "ll", "Ll", "LL", "d", "ſ", "l", "r", "ver", "rſ"] {
-            for (before, after) in [("I", ""), ("WE", " x"), ("it", "elf"), (" ", "x"), ("(", "'s"), ("é", "")] {
+        for form in ["s", "T", "re", "Re", "rE", "VE", "m", "ll", "Ll", "LL", "d", "ſ", "l", "r", "ver", "rſ"]
+        {
+            for (before, after) in
+                [("I", ""), ("WE", " x"), ("it", "elf"), (" ", "x"), ("(", "'s"), ("é", "")]
+            {
                 compare_everywhere(&format!("{before}'{form}{after}"));
             }
         }
