@@ -10,8 +10,9 @@ use hinagata_tokens::TokenCount;
 
 use crate::{
     Error, Result,
+    detail::Detail,
     job::{Content, FilePart, Gathered, Job, Progress, TemplatePart},
-    ledger::{Decision, Ledger, size_detail},
+    ledger::{Decision, Ledger},
     options::TemplateFile,
     order::{RankedFile, compare_paths},
     read::Reader,
@@ -440,13 +441,13 @@ impl<'w> Work<'w> {
         let tokens = self.count_template(part, &text);
         let cost = tokens.map_or(0, TokenCount::upper_bound);
         let detail = match cost > ledger.remaining.tokens() {
-            _ if size > left => Some(size_detail(size, left)),
-            true => Some(format!("{cost} tokens, {} are left", ledger.remaining.tokens())),
+            _ if size > left => Some(Detail::Bytes { size, left }),
+            true => Some(format!("{cost} tokens, {} are left", ledger.remaining.tokens()).into()),
             false => None,
         };
         if let Some(detail) = detail {
-            let entry = Entry::left_out(&part.template.file, LeftOutReason::Budget, detail);
-            ledger.report.leave_out(own(entry.with_size(Some(size))));
+            let entry = Entry::left_out(&part.template.file, LeftOutReason::Budget, None);
+            ledger.report.leave_out(own(entry.with_size(Some(size)).with_detail(Some(detail))));
             return Ok(None);
         }
         ledger.remaining.take(size, cost);
