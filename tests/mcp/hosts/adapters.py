@@ -1,8 +1,8 @@
 """The hosts: how each is started with our server, and what a user of it does.
 
-`HOSTS` lists them. A host is called with a place and a server, and is then a session, used as a context: it shows a menu
-of commands (`wait_listed`), takes a command (`enter`), draws a form (`fill_form`, where it `has_forms`) and tells errors
-(`wait_told`).
+`HOSTS` lists them. A host is called with a place and a server, and is a session then: it starts (`wait_started`), shows a
+menu of commands (`wait_listed`), takes a command (`enter`), draws a form (`fill_form`, where it `has_forms`) and tells
+errors (`wait_told`), until `close`.
 """
 
 import json
@@ -60,6 +60,8 @@ class Terminal:
     INPUT = r""
     #: What the screen shows while the host works.
     BUSY = "esc to cancel"
+    #: A command that makes the host look at its list of prompts again, which its menu does not always follow.
+    REFRESH = None
     #: A line that tells an error.
     ERROR = r"✕ (.*)"
 
@@ -69,11 +71,12 @@ class Terminal:
         command[0] = str(place.programs / command[0])
         self.screen = Screen(command, place.project, place.environment(**environment), place.patience)
 
-    def __enter__(self):
+    def wait_started(self):
+        """Waits until keys can be pressed."""
         self.screen.wait_for_text(self.READY)
-        return self
 
-    def __exit__(self, *_):
+    def close(self):
+        """Ends the host."""
         self.screen.close()
 
     def typed(self):
@@ -107,23 +110,30 @@ class Terminal:
         self.press_until("clear", self.is_line_taken, "an empty input line")
 
     def wait_listed(self, name, description):
-        """Waits until the menu shows a prompt with its description. Menus are made when a command is typed."""
+        """Waits until the menu shows a prompt with its description. Menus are drawn when a command is typed."""
+        shown = lambda lines: any(self.listed_name(name) in line and description in line for line in lines)
         until = time.monotonic() + self.place.patience
         while True:
             self.type_line(self.PREFIX + name)
             try:
-                return self.screen.wait_for(lambda lines: any(self.listed_name(name) in line and description in line for line in lines), f"{name} in the menu", 3)
+                self.screen.wait_for(shown, f"{name} in the menu", 3)
+                return self.clear_line()
             except Late:
                 if time.monotonic() > until:
                     raise
-            finally:
-                self.clear_line()
+            self.clear_line()
+            self.enter_own(self.REFRESH)
+
+    def enter_own(self, command):
+        """Enters a command of the host itself, if there is one."""
+        if command:
+            self.type_line(command)
+            self.press_until("enter", self.is_line_taken, "the command to be taken")
 
     def enter(self, name, line=""):
         """Enters the command of a prompt."""
         self.called = name
-        self.type_line(f"{self.PREFIX}{name} {line}".rstrip())
-        self.press_until("enter", self.is_line_taken, "the command to be taken")
+        self.enter_own(f"{self.PREFIX}{name} {line}".rstrip())
 
     def wait_idle(self, answer):
         """Waits until the answer of the model to the last command is shown."""
@@ -201,6 +211,7 @@ class Gemini(Terminal):
     name = "gemini-cli"
     READY = "Type your message"
     INPUT = r"^ >(.*)"
+    REFRESH = "/commands reload"
 
     def configure(self, place, server):
         own = {"command": server.command[0], "args": server.command[1:]} if server.command else {"httpUrl": server.url}
@@ -219,8 +230,7 @@ class Gemini(Terminal):
     def take_change(self):
         """Lets the menu follow a changed list: it says that it has the list, and waits for the command."""
         self.screen.wait_for_text(f"Prompts updated for server: {SERVER}")
-        self.type_line("/commands reload")
-        self.press_until("enter", self.is_line_taken, "the command to be taken")
+        self.enter_own(self.REFRESH)
 
 
 class Qwen(Terminal):
@@ -229,6 +239,8 @@ class Qwen(Terminal):
     name = "qwen-code"
     READY = "Type your message"
     INPUT = r"^>(.*)"
+    # Its menu is made when a server is connected, which may be before the list of prompts has come.
+    REFRESH = "/language ui en"
 
     def configure(self, place, server):
         own = {"command": server.command[0], "args": server.command[1:]} if server.command else {"httpUrl": server.url}
@@ -274,15 +286,16 @@ class Opencode:
         command = [place.programs / "opencode", "serve", "--port", "0"]
         self.process = subprocess.Popen(command, cwd=place.project, env=place.environment(**quiet), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
-    def __enter__(self):
+    def wait_started(self):
+        """Waits until it listens."""
         line = next((line for line in self.process.stdout if "listening" in line), None)
         if line is None:
             raise Late("opencode ended before it listened")
         self.url = re.search(r"http://\S+", line).group()
         self.session = self.call("/session", {})["id"]
-        return self
 
-    def __exit__(self, *_):
+    def close(self):
+        """Ends the host."""
         self.process.kill()
         self.process.wait()
 

@@ -8,6 +8,7 @@ counts: "N passed, M failed, K skipped".
 """
 
 import argparse
+import os
 import pathlib
 import re
 import shutil
@@ -26,7 +27,7 @@ from screen import Late
 DOORS = ["stdio", "http"]
 HERE = pathlib.Path(__file__).resolve().parent
 #: Longest that one event may take, in seconds; machines that run tests are busy.
-PATIENCE = 20
+PATIENCE = 60
 
 
 class Tally:
@@ -108,30 +109,43 @@ class Trial:
     def run(self, installed, scratch):
         """Runs all scenarios in one session; after one that was stuck, the next begins a new one."""
         for number, scenario in enumerate(SCENARIOS):
+            if self.session is None and not self.begin(Place(installed, scratch / str(number), self.model, PATIENCE)):
+                return
             try:
-                if self.session is None:
-                    place = Place(installed, scratch / str(number), self.model, PATIENCE)
-                    self.session = self.host(place, self.server)
-                    self.session.__enter__()
-                    # A command that is entered before the list has come is a plain text.
-                    self.session.wait_listed(*LISTED[0])
                 scenario(self)
             except Late as late:
                 self.tally.note("FAIL", self.title(scenario.__name__), str(late))
                 self.end()
         self.end()
 
+    def begin(self, place):
+        """Begins a session that knows our prompts; a command that is entered before is a plain text for hosts."""
+        self.session = self.host(place, self.server)
+        try:
+            self.session.wait_started()
+        except Late as late:
+            self.tally.note("skip", self.title("the host does not start here"), str(late))
+            return self.end()
+        try:
+            self.session.wait_listed(*LISTED[0])
+        except Late as late:
+            self.tally.note("FAIL", self.title("shows no prompts; the other scenarios were not tried"), str(late))
+            return self.end()
+        return True
+
     def end(self):
         """Ends the session."""
         if self.session:
-            self.session.__exit__()
+            self.session.close()
         self.session = None
 
 
 def serve(hina, root):
     """`hina serve` on a free port: its process and the address for hosts."""
-    serve = [hina, "--root", root, "serve", "--listen", "127.0.0.1:0"]
-    process = subprocess.Popen(serve, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    # What the user of this machine has is not looked at.
+    own = {name: str(root.parent / name.lower()) for name in ["HINAGATA_STATE", "XDG_CONFIG_HOME", "XDG_STATE_HOME"]}
+    command = [hina, "--root", root, "serve", "--listen", "127.0.0.1:0"]
+    process = subprocess.Popen(command, env={**os.environ, **own}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     return process, re.search(r"http://\S+", process.stdout.readline()).group() + "/mcp"
 
 
@@ -145,9 +159,11 @@ def try_host(host, door, given, tally):
         if door == "http":
             process, url = serve(given.hina, root)
             server = Server(door, root, url=url)
+        trial = Trial(host, server, model, tally)
         try:
-            Trial(host, server, model, tally).run(given.installed, scratch)
+            trial.run(given.installed, scratch)
         finally:
+            trial.end()
             if process:
                 process.terminate()
                 process.wait()
