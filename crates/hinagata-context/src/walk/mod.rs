@@ -158,7 +158,7 @@ impl Walker<'_> {
         let listing = self.list_directory(&start, &route, true);
         let directories = listing.directories.into_iter().chain(listing.links);
         let mut names: Vec<String> = directories.map(|directory| format!("{}/", directory.shown)).collect();
-        names.extend(listing.files.into_iter().map(|file| file.path));
+        names.extend(listing.files.iter().map(|file| file.path.to_string()));
         names.sort_unstable();
         names
     }
