@@ -11,7 +11,7 @@ use hinagata::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::{prompt::PublicPrompt, state::PublicState};
+use crate::{exposure::Exposure, prompt::PublicPrompt, state::PublicState};
 
 /// Maximum characters of a skill's name.
 const MAX_NAME: usize = 64;
@@ -52,11 +52,12 @@ pub struct SkillSet {
 }
 
 impl SkillSet {
-    /// Renders every public prompt of `engine` as a skill, and runs neither Python nor tools for that. With
+    /// Renders every prompt of `engine` that is exposed as a skill, and runs neither Python nor tools for that. With
     /// `has_arguments`, the host replaces `$ARGUMENTS`.
     #[must_use]
-    pub fn from_engine(engine: &Engine, has_arguments: bool) -> Self {
-        Self::from_prompts(engine, &PublicState::new(engine).list().prompts, has_arguments)
+    pub fn from_engine(engine: &Engine, exposure: Exposure, has_arguments: bool) -> Self {
+        let state = PublicState::new(engine, &Arc::new(exposure));
+        Self::from_prompts(engine, &state.list().prompts, has_arguments)
     }
 
     /// Renders `prompts` of `engine` as skills.
@@ -192,7 +193,8 @@ impl Arguments {
                 secret.name
             ));
         }
-        let required: Vec<&Parameter> = prompt.required_parameters().collect();
+        let required: Vec<&Parameter> =
+            prompt.inherited.parameters.iter().filter(|parameter| parameter.must_be_passed()).collect();
         let is_single = required.len() == 1 && has_arguments;
         let mut values = Map::new();
         for parameter in &required {
@@ -320,7 +322,7 @@ mod tests {
             fs::create_dir_all(&directory).expect("made");
             fs::write(directory.join("template.md"), text).expect("written");
         }
-        let mut set = SkillSet::from_engine(&Engine::open(place.path()), has_arguments);
+        let mut set = SkillSet::from_engine(&Engine::open(place.path()), Exposure::default(), has_arguments);
         let is_own = |id: &str| prompts.iter().any(|(own, _)| *own == id);
         set.skills.retain(|skill| is_own(&skill.id));
         set.left_out.retain(|(id, _)| is_own(id));

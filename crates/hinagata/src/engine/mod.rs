@@ -245,6 +245,16 @@ impl Engine {
         Ok(self.plan(&snapshot, store.as_deref(), prompt)?.template_variables())
     }
 
+    /// The SHA-256 of all files that a prompt is read from: its definition, its parents, and the templates that they
+    /// include. Runs nothing.
+    ///
+    /// # Errors
+    /// Errors of finding, reading and compiling the prompt.
+    pub fn definition_hash(&self, prompt: &str) -> Result<String> {
+        let (snapshot, store) = self.current();
+        Ok(self.plan(&snapshot, store.as_deref(), prompt)?.about.definition_hash().to_owned())
+    }
+
     /// How well the cache of prepared prompts serves.
     #[must_use]
     pub fn plan_cache_stats(&self) -> PlanCacheStats {

@@ -9,7 +9,7 @@ use hinagata::{
     Digest, StateDir,
     write::{self, Readers},
 };
-use hinagata_mcp::{Skill, SkillSet};
+use hinagata_mcp::{Exposure, Skill, SkillSet};
 use serde_json::{Value, json};
 
 use super::{
@@ -79,8 +79,9 @@ fn no_skills(host: &HostSpec) -> Failure {
 }
 
 fn read_skills(globals: &Globals, has_arguments: bool) -> Result<SkillSet, Failure> {
-    let engine = Workspace::open(globals)?.open_engine()?;
-    Ok(SkillSet::from_engine(&engine, has_arguments))
+    let workspace = Workspace::open(globals)?;
+    let exposure = Exposure::from_settings(&workspace.host.settings)?;
+    Ok(SkillSet::from_engine(&workspace.open_engine()?, exposure, has_arguments))
 }
 
 fn skill_warnings(set: &SkillSet) -> Vec<String> {
