@@ -6,6 +6,9 @@ use crate::{
     Error, Result,
     count::Counter,
     extras::Extras,
+    facts::RepositoryFacts,
+    guard::leads_out,
+    ignored::Ignored,
     job::{Content, Job, Progress},
     options::ContextOptions,
     order::{Order, compare_paths},
@@ -123,7 +126,44 @@ impl<'p> Packer<'p> {
         let selector = Selector::new(base, self.job.wanted_files(), &facts)?;
         let selected = self.job.select(&selector);
         let is_secret = |path: &str| guard.refuses_name(path).is_some();
-        Ok(selected.files.into_iter().map(|found| found.path).filter(|path| !is_secret(path)).collect())
+        Ok(selected
+            .files
+            .into_iter()
+            .map(|found| found.path.into())
+            .filter(|path: &String| !is_secret(path))
+            .collect())
+    }
+
+    /// Lists one directory beneath the base, as paths from the base in byte order: the files, and the subdirectories with a
+    /// slash at the end. Ignored files and files with secret names are left out, as is everything in an ignored directory
+    /// or outside of the base. git is not asked, so that a file that it tracks and ignores is left out, too.
+    ///
+    /// # Errors
+    /// An invalid pattern of the options.
+    pub fn list_directory(&self, directory: &str) -> Result<Vec<String>> {
+        let Job { options, base, guard, .. } = &self.job;
+        let real = base.join(directory).canonicalize();
+        let is_ignored = |real: &Path| options.rules.ignore_files && Ignored::is_path_ignored(base, real);
+        if leads_out(directory) || real.map_or(true, |real| !real.starts_with(base) || is_ignored(&real)) {
+            return Ok(Vec::new());
+        }
+        let facts = RepositoryFacts::without_git(base);
+        let selector = Selector::new(base, self.job.wanted_files(), &facts)?;
+        let is_secret = |path: &String| guard.refuses_name(path).is_some();
+        Ok(selector.list_names(directory).into_iter().filter(|path| !is_secret(path)).collect())
+    }
+
+    /// Whether the options cover the file at `path`, from the base, whether it exists or not. Ignored files and files with
+    /// secret names are not covered; git is not asked.
+    ///
+    /// # Errors
+    /// An invalid pattern of the options.
+    pub fn covers_path(&self, path: &str) -> Result<bool> {
+        let Job { options, base, guard, .. } = &self.job;
+        let facts = RepositoryFacts::without_git(base);
+        let is_covered = Selector::new(base, self.job.wanted_files(), &facts)?.covers(path);
+        let is_ignored = || options.rules.ignore_files && Ignored::is_path_ignored(base, &base.join(path));
+        Ok(is_covered && guard.refuses_name(path).is_none() && !is_ignored())
     }
 
     /// Estimates the content of the context from the sizes of files, without reading them.
@@ -165,7 +205,8 @@ fn sort_entries(report: &mut Report, options: &ContextOptions) {
         let id = id.as_ref()?;
         options.resources.iter().position(|resource| resource.id == *id)
     };
-    report.entries.sort_by(|one, other| {
+    // A stable sort would need room for a copy of the list, which can be long.
+    report.entries.sort_unstable_by(|one, other| {
         place(&one.resource).cmp(&place(&other.resource)).then_with(|| compare_paths(&one.path, &other.path))
     });
 }

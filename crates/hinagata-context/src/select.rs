@@ -14,6 +14,7 @@ use crate::{
     options::Rules,
     report::{Entry, LeftOutReason, Notice},
     selection::{Excluded, Selection, Unasked, Walk},
+    shown_path::ShownPath,
     walk::{FoundFile, Walker, leads_out, leads_outside, outside_entry},
 };
 
@@ -110,17 +111,7 @@ impl<'s> Selector<'s> {
         for path in &self.selection.paths {
             self.add_named(path, &guard, &mut selected);
         }
-        let rules = self.wanted.rules;
-        let walker = Walker {
-            base: self.base,
-            excluded: &self.excluded,
-            facts: self.facts,
-            ignore_files: rules.ignore_files,
-            strict: rules.strict,
-            confined: rules.outside,
-            threads,
-            progress,
-        };
+        let walker = self.walker(threads, progress);
         for walk in &self.selection.walks {
             if self.is_start_excluded(walk) {
                 let path = format!("{}/", walk.shown);
@@ -140,6 +131,30 @@ impl<'s> Selector<'s> {
             leave_out_links(&mut selected, self.base);
         }
         selected
+    }
+
+    /// The files of `directory`, and its subdirectories with a slash at the end.
+    pub(crate) fn list_names(&self, directory: &str) -> Vec<String> {
+        let walk = Walk::through(directory, directory);
+        let is_kept = |above: &str| self.is_kept(above);
+        match !directory.is_empty() && self.excluded.is_below_excluded(directory, &is_kept) {
+            true => Vec::new(),
+            false => self.walker(1, &|_| {}).list_names(&walk),
+        }
+    }
+
+    fn walker<'w>(&'w self, threads: usize, progress: &'w (dyn Fn(usize) + Sync)) -> Walker<'w> {
+        let rules = self.wanted.rules;
+        Walker {
+            base: self.base,
+            excluded: &self.excluded,
+            facts: self.facts,
+            ignore_files: rules.ignore_files,
+            strict: rules.strict,
+            confined: rules.outside,
+            threads,
+            progress,
+        }
     }
 
     /// Whether the selection covers the file at `path`, whether it exists or not.
@@ -228,9 +243,9 @@ fn plain_name(path: &str) -> String {
 
 /// Keeps the first occurrence of each path.
 fn remove_duplicates(selected: &mut SelectedFiles) {
-    let mut seen: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<ShownPath> = HashSet::new();
     selected.files.retain(|file| seen.insert(file.path.clone()));
-    let mut reported: HashSet<String> = HashSet::new();
+    let mut reported: HashSet<ShownPath> = HashSet::new();
     selected.left_out.retain(|entry| !seen.contains(&entry.path) && reported.insert(entry.path.clone()));
 }
 
@@ -242,7 +257,7 @@ fn leave_out_links(selected: &mut SelectedFiles, base: &Path) {
     if targets.is_empty() {
         return;
     }
-    let mut taken: HashMap<PathBuf, String> = HashMap::new();
+    let mut taken: HashMap<PathBuf, ShownPath> = HashMap::new();
     for file in selected.files.iter().filter(|file| !file.linked) {
         let full = file.full_path(base);
         if targets.contains(&full) {

@@ -1,6 +1,6 @@
 //! Errors of the protocol. They reveal nothing about the machine and no secrets.
 
-use hinagata::{Code, Error, LocalPlaces};
+use hinagata::{Code, Error, LocalPlaces, Reason};
 use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Map, Value, json};
 
@@ -54,6 +54,9 @@ pub(crate) fn from_engine_error(error: &Error, places: &LocalPlaces) -> ErrorDat
         | Code::RenderSecurity
         | Code::OutputLimit
         | Code::Deadline => error.message().to_owned(),
+        Code::Approval if error.reason() == Some(Reason::Secret) => {
+            "the prompt names a file that is withheld because it contains a secret".to_owned()
+        }
         _ => public_message(code).to_owned(),
     };
     if code.spec().rpc == ErrorCode::INTERNAL_ERROR.0 {

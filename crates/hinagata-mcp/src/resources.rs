@@ -7,7 +7,7 @@ use std::{
 
 use hinagata::{Code, Error, Hint, LocalPlaces, Result, Settings, media, source::Directory};
 use hinagata_agent::{Profile, context_error, left_out_reason, redaction_warnings};
-use hinagata_context::{Guard, Packer, SecretAction, SecretPolicy};
+use hinagata_context::{Guard, Packer, SecretAction, SecretPolicy, leads_out};
 use rmcp::model::{Resource, ResourceContents};
 use serde_json::{Map, Value};
 
@@ -73,15 +73,15 @@ impl Resources {
         &self.problems
     }
 
-    /// The files to watch, each with the URI of its resource.
-    pub(crate) fn files(&self) -> Vec<(PathBuf, String)> {
-        let file = |resource: &DeclaredResource| match &resource.content {
-            ResourceSource::File(file) if !resource.template.has_placeholders() => {
-                Some((self.root.join(file), resource.uri.clone()))
-            }
-            _ => None,
-        };
-        self.declared.iter().filter_map(file).collect()
+    /// The path of a file resource, if it cannot lead out of the workspace.
+    pub(crate) fn file_path(
+        &self,
+        resource: &DeclaredResource,
+        values: &BTreeMap<String, String>,
+    ) -> Option<PathBuf> {
+        let ResourceSource::File(file) = &resource.content else { return None };
+        let name = fill_placeholders(file, values);
+        (!leads_out(&name)).then(|| self.root.join(name))
     }
 
     pub(crate) fn fixed_resources(&self) -> impl Iterator<Item = &DeclaredResource> {
@@ -164,12 +164,12 @@ fn redacting(policy: SecretPolicy) -> SecretPolicy {
     }
 }
 
-/// The content of a file, as text if it is UTF-8.
+/// The content of a file, as text if it is text.
 fn contents_from_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
     let kind = media::type_of_file(name, &bytes);
-    match String::from_utf8(bytes) {
+    match media::into_text(bytes) {
         Ok(text) => ResourceContents::text(text, uri),
-        Err(error) => ResourceContents::blob(media::encode_base64(error.as_bytes()), uri),
+        Err(bytes) => ResourceContents::blob(media::encode_base64(&bytes), uri),
     }
     .with_mime_type(kind)
 }

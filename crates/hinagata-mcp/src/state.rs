@@ -13,7 +13,7 @@ use std::{
     },
 };
 
-use hinagata::{Code, Engine, Error, Reach, Request, Validation};
+use hinagata::{Code, Engine, Error, Reach, Reason, Request, Validation};
 use rmcp::ErrorData;
 use serde_json::{Map, Value};
 
@@ -220,7 +220,10 @@ impl PublicState {
             let known = before.get_by_id(id);
             let read = match (&listing.definition, known) {
                 (Ok(definition), Some(known))
-                    if narrow && known.engine.is_none() && known.is_unchanged(engine, definition) =>
+                    if narrow
+                        && known.engine.is_none()
+                        && !known.has_fixed_files()
+                        && known.is_unchanged(engine, definition) =>
                 {
                     Ok(Arc::clone(known))
                 }
@@ -239,18 +242,20 @@ impl PublicState {
         PromptList::new(prompts)
     }
 
-    /// The last good version of a prompt. A conflict has none.
+    /// The last good version of a prompt. A conflict has none, and neither has a file of a message that is gone.
     fn last_good(&self, prompt: &PublicPrompt, error: &Error) -> Result<Arc<PublicPrompt>, Error> {
-        if matches!(error.code(), Code::Conflict | Code::NotFound | Code::Id | Code::Approval) {
+        let is_file = matches!(error.reason(), Some(Reason::File | Reason::Media));
+        if is_file || matches!(error.code(), Code::Conflict | Code::NotFound | Code::Id | Code::Approval) {
             return Err(error.clone());
         }
         tracing::warn!(
             prompt = prompt.id,
+            place = error.place().map(tracing::field::display),
             error = error.message(),
             "a prompt is broken; serving its last good version"
         );
         let engine = prompt.engine.clone().unwrap_or_else(|| self.engine.clone());
-        Ok(Arc::new(PublicPrompt { engine: Some(engine), ..prompt.clone() }))
+        Ok(Arc::new(prompt.with_engine(engine)))
     }
 
     /// All prompts.

@@ -8,7 +8,7 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
-        GetPromptResponse, GetPromptResult, JsonObject, MetaObject, PaginatedRequestParams, Role, Tool,
+        GetPromptResponse, GetPromptResult, JsonObject, MetaObject, PaginatedRequestParams, Tool,
         ToolAnnotations,
     },
     service::RequestContext,
@@ -16,6 +16,7 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use crate::{
+    adapt::head_turns,
     backend::Viewer,
     failure::{invalid_params, truncate_for_display},
     messages::WARNINGS_KEY,
@@ -169,7 +170,7 @@ pub(crate) async fn call_tool(
     let mut get = GetPromptRequestParams::new(name).with_arguments(prompt_arguments);
     get.input_responses = request.input_responses;
     get.request_state = request.request_state;
-    Ok(match session.get_prompt_now(viewer, &get, context).await {
+    Ok(match session.get_prompt_now(viewer, &get, session.tool_view(context), context).await {
         Ok(GetPromptResponse::Complete(result)) => tool_result(result).into(),
         Ok(GetPromptResponse::InputRequired(result)) => result.into(),
         Ok(_) => error_result(&invalid_params("unsupported response")).into(),
@@ -259,15 +260,7 @@ fn truncate_description(text: &str) -> String {
     }
 }
 
-/// The contents of all messages. Texts are prefixed with their role if the assistant speaks too.
+/// The contents of all messages. Each turn starts with its role if the assistant speaks, too.
 fn blocks(result: GetPromptResult) -> Vec<ContentBlock> {
-    let several = result.messages.iter().any(|message| message.role == Role::Assistant);
-    let block = |message: rmcp::model::PromptMessage| match (message.content, several) {
-        (ContentBlock::Text(text), true) => {
-            let who = if message.role == Role::Assistant { "assistant" } else { "user" };
-            ContentBlock::text(format!("{who}: {}", text.text))
-        }
-        (content, _) => content,
-    };
-    result.messages.into_iter().map(block).collect()
+    head_turns(result.messages).into_iter().map(|message| message.content).collect()
 }

@@ -9,7 +9,7 @@ use std::{
 use hinagata::{Code, Error, Reason, RenderJob, Rendered, Result, ports::PortFuture};
 use hinagata_host::OpenWorkspace;
 use hinagata_mcp::{
-    Exposure, Mcp, McpOptions, PackedProject, RenderBackend, RenderReport, Resources, Viewer,
+    Exposure, Mcp, McpOptions, PackedProject, ProjectSource, RenderBackend, RenderReport, Resources, Viewer,
 };
 use hyper::{Method, StatusCode};
 
@@ -27,6 +27,7 @@ pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + S
     let (resources, exposure) = read_served(&app.workspace)?;
     let options = McpOptions {
         tools: app.workspace.settings.is_on("mcp.tools"),
+        skills: app.workspace.settings.is_on("mcp.skills"),
         viewer: None,
         resources,
         exposure,
@@ -35,6 +36,8 @@ pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + S
             &app.engine.root(),
             app.workspace.trust.is_trusted(),
         )),
+        host: app.workspace.settings.text("mcp.host").map(str::to_owned),
+        project_source: app.settings.project.clone().map_or(ProjectSource::Absent, ProjectSource::Fixed),
     };
     let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppBackend(Arc::downgrade(app))));
     let changed = mcp.change_notifier();

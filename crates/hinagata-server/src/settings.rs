@@ -1,6 +1,10 @@
 //! The settings of the daemon, read once when it starts.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use hinagata::{Code, Error, Reason, Result, Settings};
 
@@ -24,6 +28,8 @@ pub struct ServerSettings {
     pub hosts: Vec<String>,
     /// Directories that `workspace_path` may name, besides those beneath the workspace root.
     pub workspaces: Vec<PathBuf>,
+    /// The project directory of all callers.
+    pub project: Option<PathBuf>,
     /// The largest request body, in bytes.
     pub max_body: usize,
     /// Worker threads.
@@ -84,6 +90,7 @@ impl ServerSettings {
             origins: settings.texts("server.origins"),
             hosts: settings.texts("server.hosts"),
             workspaces: settings.texts("server.workspaces").into_iter().map(PathBuf::from).collect(),
+            project: settings.text("server.project").map(project_directory).transpose()?,
             max_body: count("server.max_body"),
             threads: settings
                 .count("server.threads")
@@ -123,6 +130,20 @@ impl ServerSettings {
 }
 
 /// Parses an address. `:8080` means every address of the machine, `8080` a TCP port of the loopback address.
+/// The project directory, without links.
+fn project_directory(path: &str) -> Result<PathBuf> {
+    let found =
+        Path::new(path).canonicalize().ok().filter(|found| found.is_dir() && Path::new(path).is_absolute());
+    found.ok_or_else(|| {
+        Error::definition(
+            Reason::Settings,
+            format!("`server.project` must be the path of a directory, not `{path}`"),
+        )
+        .with("setting", "server.project")
+        .with_hint("write the full path of a directory of this machine")
+    })
+}
+
 fn parse_address(text: &str) -> Result<SocketAddr> {
     let port = |text: &str| text.parse::<u16>().ok();
     let address = match text.strip_prefix(':') {

@@ -162,7 +162,7 @@ impl App {
     /// Reads the context of a request. Files beneath its `workspace_path` can be read, so it must be beneath the
     /// workspace root or one of `server.workspaces`.
     pub(crate) fn check_context(&self, passed: &Map<String, Value>) -> Result<Context> {
-        let mut context = Context::from_map(passed);
+        let mut context = Context { project: self.settings.project.clone(), ..Context::from_map(passed) };
         if let Some(path) = &context.workspace_path {
             let found = self.allowed_directory(path).ok_or_else(|| {
                 Error::new(

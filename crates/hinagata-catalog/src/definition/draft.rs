@@ -4,6 +4,7 @@ use hinagata_document::{Data, Error, Fields, Node, Place, truncate_for_display};
 use hinagata_template::Language;
 use serde_json::{Map, Number, Value};
 
+use super::config::read_config;
 use super::declarations;
 use super::limits::PromptLimits;
 use super::messages::{self, DraftMessage, DraftText, KnownRoles};
@@ -164,7 +165,7 @@ impl Draft {
             "limits" => self.limits = Some(read_limits(fields, key, node)),
             "output" => self.settings.output = Some(node.to_value()),
             "model" => self.settings.model = Some(node.to_value()),
-            "config" => self.settings.config = Some(node.to_value()),
+            "config" => self.settings.config = Some(read_config(fields, node)),
             "returns" => self.settings.returns = Some(node.to_value()),
             "supports" => self.settings.supports = fields.strings(key, node),
             "languages" => self.settings.languages = fields.strings(key, node),

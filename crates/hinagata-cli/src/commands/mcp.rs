@@ -1,12 +1,23 @@
 //! `hina mcp`: the prompts for a client that starts this program.
 
+mod config_file;
+mod doctor;
+mod entry;
+mod hosts;
+mod install;
+mod skills;
+
 use std::{path::PathBuf, sync::Arc};
 
+use clap::Subcommand;
 use hinagata::{Engine, ports::Store, settings::Origin, watch::Watcher};
 use hinagata_host::{Audit, Environment, OpenWorkspace};
-use hinagata_mcp::{AuditedBackend, Exposure, Mcp, McpOptions, PackedProject, Resources, Viewer};
+use hinagata_mcp::{
+    AuditedBackend, Exposure, Mcp, McpOptions, PackedProject, ProjectSource, Resources, Viewer,
+};
 
 use crate::{
+    call::project_directory,
     failure::Failure,
     log::start_log,
     workspace::{Globals, Workspace},
@@ -17,21 +28,45 @@ use crate::{
 /// Serves one client over standard input and output, in every revision of the protocol, until the client disconnects.
 /// `hina serve` serves the same prompts over HTTP at /mcp.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Option<Action>,
+
     /// Offer prompts as tools too, for clients that have no prompts [setting: mcp.tools]
     #[arg(long)]
     tools: bool,
+
+    /// The directory of the project [default: the client's root, else the working directory]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Offer prompts as Agent Skills too, for clients with the skills extension [setting: mcp.skills]
+    #[arg(long)]
+    skills: bool,
 }
 
 const EXAMPLES: &str = "Examples:
-  hina mcp
+  hina mcp install claude-code
   hina mcp --root ~/prompts --tools
-  claude mcp add prompts -- hina mcp --root ~/prompts
+  hina mcp --root ~/prompts --project ~/work/lamp
 
-docs/reference/mcp.md has the entries for other clients.";
+docs/guides/connect-mcp-clients.md has the entries for other clients.";
+
+#[derive(Subcommand)]
+enum Action {
+    Install(Box<install::Arguments>),
+    Doctor(doctor::Arguments),
+}
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    match &arguments.action {
+        None => serve_client(arguments, globals),
+        Some(Action::Install(arguments)) => install::run(arguments, globals),
+        Some(Action::Doctor(arguments)) => doctor::run(arguments, globals),
+    }
+}
+
+fn serve_client(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace =
         Workspace::open_daemon(globals, Environment::default(), OpenWorkspace::check_store_settings)?;
     start_log(&workspace, None)?;
@@ -46,11 +81,27 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     served
 }
 
+/// Where the project directory comes from.
+fn project_source(arguments: &Arguments) -> Result<ProjectSource, Failure> {
+    Ok(match &arguments.project {
+        Some(directory) => ProjectSource::Fixed(project_directory(directory)?),
+        None => match std::env::current_dir() {
+            Ok(working_directory) => ProjectSource::Client { working_directory },
+            Err(error) => {
+                tracing::warn!(%error, "the working directory is unknown, so there is no project directory");
+                ProjectSource::Absent
+            }
+        },
+    })
+}
+
 async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failure> {
+    let project_source = project_source(arguments)?;
     let engine = workspace.daemon_engine()?;
     let (resources, exposure) = read_served(&workspace.host)?;
     let options = McpOptions {
         tools: arguments.tools || workspace.host.settings.is_on("mcp.tools"),
+        skills: arguments.skills || workspace.host.settings.is_on("mcp.skills"),
         viewer: Some(Viewer::for_owner()),
         resources,
         exposure,
@@ -59,6 +110,8 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
             &workspace.host.root.path,
             workspace.host.trust.is_trusted(),
         )),
+        host: workspace.host.settings.text("mcp.host").map(str::to_owned),
+        project_source,
     };
     let backend = Arc::new(AuditedBackend::new(open_audit(&workspace.host)?));
     let mcp = Mcp::new(engine.clone(), options, Arc::<AuditedBackend>::clone(&backend));

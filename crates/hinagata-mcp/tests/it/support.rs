@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -12,7 +15,7 @@ use hinagata::{
     watch::Watcher,
 };
 use hinagata_mcp::{
-    DirectBackend, Exposure, Mcp, McpOptions, PackedProject, RenderBackend, Resources, Viewer,
+    DirectBackend, Exposure, Mcp, McpOptions, PackedProject, ProjectSource, RenderBackend, Resources, Viewer,
 };
 use rmcp::{
     ClientHandler, ClientServiceExt as _, RoleClient, ServiceError, ServiceExt as _,
@@ -39,31 +42,55 @@ pub(crate) enum Era {
 
 pub(crate) const ERAS: [Era; 2] = [Era::Modern, Era::Legacy];
 
-/// A client that records notifications and answers forms.
+/// A client that records notifications and forms, and answers forms.
 #[derive(Clone)]
 pub(crate) struct Told {
+    /// The name of the host.
+    name: String,
     notices: UnboundedSender<String>,
-    answer: Option<Value>,
+    forms: UnboundedSender<Value>,
+    /// The answer to each form, the last one to all others. None without forms; `null` declines.
+    answers: Option<Vec<Value>>,
+    asked: Arc<AtomicUsize>,
+    /// The revision that a client of the older era requests.
+    version: ProtocolVersion,
+    roots: Option<Arc<Mutex<Vec<PathBuf>>>>,
 }
 
 impl ClientHandler for Told {
     fn get_info(&self) -> ClientConfig {
-        let capabilities = match &self.answer {
+        let mut capabilities = match &self.answers {
             Some(_) => ClientCapabilities::builder().enable_elicitation().build(),
             None => ClientCapabilities::default(),
         };
-        ClientConfig::new(capabilities, Implementation::new("test", "1"))
+        capabilities.roots = self.roots.as_ref().map(|_| Default::default());
+        let info = Implementation::new(&self.name, "1");
+        ClientConfig::new(capabilities, info).with_protocol_version(self.version.clone())
     }
 
     async fn create_elicitation(
         &self,
-        _: ElicitRequestParams,
+        form: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(match &self.answer {
+        let _ = self.forms.send(serde_json::to_value(form).expect("is JSON"));
+        let answers = self.answers.as_deref().unwrap_or_default();
+        let round = self.asked.fetch_add(1, Ordering::Relaxed).min(answers.len().saturating_sub(1));
+        Ok(match answers.get(round) {
+            Some(Value::Null) | None => ElicitResult::new(ElicitationAction::Decline),
             Some(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer.clone()),
-            None => ElicitResult::new(ElicitationAction::Decline),
         })
+    }
+
+    #[expect(deprecated, reason = "clients have roots")]
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        let roots = self.roots.as_ref().map(|roots| roots.lock().expect("is not poisoned").clone());
+        let uri =
+            |path: PathBuf| rmcp::model::Root::new(format!("file://{}", path.display()).replace(' ', "%20"));
+        Ok(rmcp::model::ListRootsResult::new(roots.unwrap_or_default().into_iter().map(uri).collect()))
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
@@ -90,6 +117,7 @@ pub(crate) struct Served {
 pub(crate) struct Client {
     pub(crate) client: RunningService<RoleClient, Told>,
     pub(crate) notices: UnboundedReceiver<String>,
+    forms: UnboundedReceiver<Value>,
 }
 
 impl Served {
@@ -100,40 +128,61 @@ impl Served {
 
     /// The workspace of the fixtures with additional prompt files.
     pub(crate) fn fixtures_and(files: &[(&str, &str)]) -> Self {
-        Self::opened(true, files, Viewer::for_owner(), false, Arc::new(DirectBackend))
+        Self::opened(true, files, Viewer::for_owner(), false)
     }
 
     /// The workspace of the fixtures, with prompts as tools.
     pub(crate) fn with_tools() -> Self {
-        Self::opened(true, &[], Viewer::for_owner(), true, Arc::new(DirectBackend))
+        Self::opened(true, &[], Viewer::for_owner(), true)
     }
 
     /// A workspace with only these prompt files, which are also tools.
     pub(crate) fn with_tools_and(files: &[(&str, &str)]) -> Self {
-        Self::opened(false, files, Viewer::for_owner(), true, Arc::new(DirectBackend))
+        Self::opened(false, files, Viewer::for_owner(), true)
     }
 
     /// A workspace with only these prompt files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
-        Self::opened(false, files, Viewer::for_owner(), false, Arc::new(DirectBackend))
+        Self::opened(false, files, Viewer::for_owner(), false)
     }
 
     /// The workspace of the fixtures for this viewer.
     pub(crate) fn seen_by(viewer: Viewer) -> Self {
-        Self::opened(true, &[], viewer, true, Arc::new(DirectBackend))
+        Self::opened(true, &[], viewer, true)
+    }
+
+    /// A workspace with only these prompt files, prepared for the host that the setting names.
+    pub(crate) fn for_host(files: &[(&str, &str)], host: &str) -> Self {
+        Self::with_options(files, |options| options.host = Some(host.to_owned()))
     }
 
     /// The workspace of the fixtures, rendered by this backend.
     pub(crate) fn rendered_by(backend: Arc<dyn RenderBackend>) -> Self {
-        Self::opened(true, &[], Viewer::for_owner(), false, backend)
+        Self::opened_with(true, &[], backend, |_| {})
     }
 
-    fn opened(
+    /// A workspace with only these prompt files, whose clients work in a project from `project_source`.
+    pub(crate) fn with_project(files: &[(&str, &str)], project_source: ProjectSource) -> Self {
+        Self::with_options(files, |options| options.project_source = project_source)
+    }
+
+    /// A workspace with only these prompt files, served with changed options.
+    pub(crate) fn with_options(files: &[(&str, &str)], change: impl FnOnce(&mut McpOptions)) -> Self {
+        Self::opened_with(false, files, Arc::new(DirectBackend), change)
+    }
+
+    fn opened(fixtures: bool, files: &[(&str, &str)], viewer: Viewer, tools: bool) -> Self {
+        Self::opened_with(fixtures, files, Arc::new(DirectBackend), |options| {
+            options.viewer = Some(viewer);
+            options.tools = tools;
+        })
+    }
+
+    fn opened_with(
         fixtures: bool,
         files: &[(&str, &str)],
-        viewer: Viewer,
-        tools: bool,
         backend: Arc<dyn RenderBackend>,
+        change: impl FnOnce(&mut McpOptions),
     ) -> Self {
         let root = tempfile::tempdir().expect("a directory");
         std::fs::create_dir_all(root.path().join("user_data/shared/prompts")).expect("is made");
@@ -146,9 +195,12 @@ impl Served {
         }
         let settings = read_settings(root.path());
         let (resources, exposure) = read_served(&settings, root.path());
-        let engine = Engine::open(root.path());
+        let engine = Engine::builder(root.path()).with_trust(true).open();
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
-        let options = McpOptions { tools, viewer: Some(viewer), resources, exposure, project };
+        let viewer = Some(Viewer::for_owner());
+        let mut options =
+            McpOptions { skills: true, viewer, resources, exposure, project, ..McpOptions::default() };
+        change(&mut options);
         let mcp = Mcp::new(engine.clone(), options, backend);
         let told = mcp.change_notifier();
         let watcher =
@@ -178,15 +230,42 @@ impl Served {
     }
 
     pub(crate) async fn client(&self, era: Era) -> Client {
-        self.connect(era, None).await
+        self.host(era, "test").await
+    }
+
+    /// A client that works in these directories.
+    pub(crate) async fn rooted(&self, era: Era, roots: &Arc<Mutex<Vec<PathBuf>>>) -> Client {
+        self.connect(era, ProtocolVersion::V_2025_11_25, "test", None, Some(Arc::clone(roots))).await
     }
 
     /// A client that answers every form with `answer`.
     pub(crate) async fn answering(&self, era: Era, answer: Value) -> Client {
-        self.connect(era, Some(answer)).await
+        self.host_with_forms(era, "test", vec![answer]).await
     }
 
-    async fn connect(&self, era: Era, answer: Option<Value>) -> Client {
+    /// The client of a host without forms.
+    pub(crate) async fn host(&self, era: Era, name: &str) -> Client {
+        self.connect(era, ProtocolVersion::V_2025_11_25, name, None, None).await
+    }
+
+    /// The client of a host that answers each form with the next of `answers`.
+    pub(crate) async fn host_with_forms(&self, era: Era, name: &str, answers: Vec<Value>) -> Client {
+        self.connect(era, ProtocolVersion::V_2025_11_25, name, Some(answers), None).await
+    }
+
+    /// A client of the oldest revision.
+    pub(crate) async fn old_client(&self) -> Client {
+        self.connect(Era::Legacy, ProtocolVersion::V_2024_11_05, "test", None, None).await
+    }
+
+    async fn connect(
+        &self,
+        era: Era,
+        version: ProtocolVersion,
+        name: &str,
+        answers: Option<Vec<Value>>,
+        roots: Option<Arc<Mutex<Vec<PathBuf>>>>,
+    ) -> Client {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
         let session = self.mcp.open_session();
         tokio::spawn(async move {
@@ -201,9 +280,18 @@ impl Served {
             }
             Era::Legacy => ClientLifecycleMode::Initialize,
         };
-        let told = Told { notices: sender, answer };
+        let (form_sender, forms) = unbounded_channel();
+        let told = Told {
+            name: name.to_owned(),
+            notices: sender,
+            forms: form_sender,
+            answers,
+            asked: Arc::default(),
+            version,
+            roots,
+        };
         let client = told.serve_with_lifecycle(tokio::io::split(theirs), mode).await.expect("connects");
-        Client { client, notices }
+        Client { client, notices, forms }
     }
 }
 
@@ -218,6 +306,18 @@ impl Client {
     pub(crate) async fn text(&self, name: &str, arguments: Value) -> String {
         let got = self.get(name, arguments).await.expect("can be got");
         got.messages[0].content.as_text().expect("is a text").text.clone()
+    }
+
+    /// The forms that were shown since the last call.
+    pub(crate) fn forms(&mut self) -> Vec<Value> {
+        std::iter::from_fn(|| self.forms.try_recv().ok()).collect()
+    }
+
+    /// The entry of a prompt in the list, as JSON.
+    pub(crate) async fn entry(&self, name: &str) -> Value {
+        let list = self.client.list_all_prompts().await.expect("lists");
+        let found = list.into_iter().find(|prompt| prompt.name == name).expect("is listed");
+        serde_json::to_value(found).expect("is JSON")
     }
 
     /// Waits for the notification `wanted`.
