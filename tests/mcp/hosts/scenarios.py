@@ -58,6 +58,13 @@ def sends_every_turn(trial):
     sentences = ["You repair radios and never guess.", "My radio hums at night.", "Did you open the case already?", "Yes, and the coil glows."]
     request = trial.ask("steps", {}, sentences[1])
     trial.check_words("every turn", request, sentences)
+    trial.check_words("whose turn", request, [sentences[1], "Assistant:", sentences[2], "User:", sentences[3]])
+
+
+def keeps_literal_texts(trial):
+    """Texts that a host could take for its own syntax arrive as they are."""
+    request = trial.ask("price", {}, "The jam costs")
+    trial.check_words("literal texts", request, ["The jam costs $5, not $1 or $ARGUMENTS. The clock says !`date` and {{ time }}."])
 
 
 def sends_media(trial):
@@ -66,6 +73,7 @@ def sends_media(trial):
     request = trial.ask("media", {}, sentences[0])
     trial.check_words("document and link", request, sentences)
     picture = base64.b64encode((trial.root / PROMPTS / "media/pixel.png").read_bytes()).decode()
+    trial.check("picture or a text in its place", request is not None and (picture in request.media() or "[image" in request.text()))
     trial.check("picture", request is not None and picture in request.media(), request and request.show())
 
 
@@ -90,7 +98,17 @@ def follows_changes(trial):
     trial.check_words("changed prompt", request, ["The train waits at platform nineteen."])
 
 
-SCENARIOS = [lists_prompts, takes_several_words, leaves_out_options, takes_several_values, asks_for_missing_values, sends_every_turn, sends_media, follows_changes]
+SCENARIOS = [
+    lists_prompts,
+    takes_several_words,
+    leaves_out_options,
+    takes_several_values,
+    asks_for_missing_values,
+    sends_every_turn,
+    keeps_literal_texts,
+    sends_media,
+    follows_changes,
+]
 
 TEXT_ALONE = "the host passes texts alone to the model"
 
