@@ -13,11 +13,11 @@ use bytes::{Bytes, BytesMut};
 use hinagata::{Error, Reason, Result};
 use http_body_util::Full;
 use hyper::{
-    HeaderMap, Method, Request, Uri,
+    HeaderMap, Method, Request, Response, Uri,
     header::{PROXY_AUTHORIZATION, RETRY_AFTER},
 };
 use hyper_util::{
-    client::legacy::{Client, Error as SendError},
+    client::legacy::Client,
     rt::{TokioExecutor, TokioTimer},
 };
 use tokio::{
@@ -31,15 +31,13 @@ use crate::{
     connector::Connector,
     failure::{model_error, truncate_for_display, with_causes},
     gate::{Clock, GateRules, Pass, ProviderGate, call_outcome, whole_seconds},
+    plain_connections::{KEPT, PlainConnections, ResponseBody, SendFailure, is_plain},
     response::{BodyError, ProviderResponse},
     retry::{self, Retries},
 };
 
 /// Most bytes that are read of an error's body.
 const MOST_OF_AN_ERROR: usize = 64 << 10;
-/// How long an idle connection stays open: many servers close theirs after a minute.
-const KEPT: Duration = Duration::from_secs(30);
-
 /// Most runtimes that have clients at the same time.
 const MOST_RUNTIMES: usize = 64;
 
@@ -61,9 +59,10 @@ pub(crate) struct Sender {
 /// The clients of one runtime.
 #[derive(Debug)]
 struct RuntimeClients {
-    /// Uses connections again.
+    plain: Arc<PlainConnections>,
+    /// Uses connections with TLS again.
     pooled: HttpClient,
-    /// Opens a connection for each request.
+    /// Opens a connection with TLS for each request.
     fresh: HttpClient,
 }
 
@@ -74,7 +73,22 @@ impl RuntimeClients {
             builder.timer(TokioTimer::new()).pool_timer(TokioTimer::new());
             builder.pool_idle_timeout(KEPT).pool_max_idle_per_host(most_idle).build(connector.clone())
         };
-        Self { pooled: client(usize::MAX), fresh: client(0) }
+        let plain = PlainConnections::new(connector.clone());
+        Self { plain, pooled: client(usize::MAX), fresh: client(0) }
+    }
+
+    /// Sends a request; `fresh` on a new connection.
+    async fn send_request(
+        &self,
+        request: Request<Full<Bytes>>,
+        fresh: bool,
+    ) -> Result<Response<ResponseBody>, SendFailure> {
+        if is_plain(request.uri()) {
+            return self.plain.send_request(request, fresh).await;
+        }
+        let client = if fresh { &self.fresh } else { &self.pooled };
+        let response = client.request(request).await.map_err(SendFailure::Client)?;
+        Ok(response.map(ResponseBody::from))
     }
 }
 
@@ -146,13 +160,13 @@ impl Sender {
         let (mut attempts, mut closed) = (0, false);
         loop {
             attempts += 1;
-            let mut sent = clients.pooled.request(new_request()).await;
+            let mut sent = clients.send_request(new_request(), false).await;
             if !closed && sent.as_ref().is_err_and(is_closed_early) {
                 // Providers close connections that were idle, sometimes just when the next request is sent. That is no
                 // failure of the provider, so it does not count as an attempt.
                 closed = true;
                 tracing::debug!(provider = choice.provider(), "the connection was closed; using a new one");
-                sent = clients.fresh.request(new_request()).await;
+                sent = clients.send_request(new_request(), true).await;
             }
             let (error, wait) = match sent.map(ProviderResponse::from_http) {
                 Ok(response) if response.status().is_success() => return check_encoding(choice, response),
@@ -201,8 +215,8 @@ impl Sender {
 }
 
 /// Whether the connection of a request ended before its response began.
-fn is_closed_early(error: &SendError) -> bool {
-    !error.is_connect() && std::iter::successors(error.source(), |&cause| cause.source()).any(is_closed)
+fn is_closed_early(error: &SendFailure) -> bool {
+    !error.is_connect() && std::iter::successors(Some(error.cause()), |&cause| cause.source()).any(is_closed)
 }
 
 /// Whether an error says that the server closed the connection, or did not take the request.
@@ -232,10 +246,10 @@ fn is_unprocessed(error: &h2::Error) -> bool {
 }
 
 /// The error of a request without a response.
-fn send_error(choice: &ChosenModel, error: &SendError) -> Error {
+fn send_error(choice: &ChosenModel, error: &SendFailure) -> Error {
     let endpoint = &choice.endpoint;
     let origin = endpoint.base.origin().ascii_serialization();
-    let why = with_causes(error.source().unwrap_or(error));
+    let why = with_causes(error.cause());
     let error = if error.is_connect() {
         model_error(Reason::Connect, format!("cannot connect to `{}` at {origin}: {why}", endpoint.name))
     } else {

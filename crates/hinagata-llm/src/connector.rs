@@ -36,7 +36,8 @@ const PROBES: u32 = 3;
 #[cfg(any(target_os = "android", target_os = "linux"))]
 const UNACKNOWLEDGED_TIME: Duration = Duration::from_secs(30);
 
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
+/// Why a connection could not be opened.
+pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Opens connections. Cheap to clone.
 #[derive(Clone)]
@@ -166,11 +167,15 @@ fn is_https(uri: &Uri) -> bool {
 /// A connection to a provider or its proxy: TLS around a tunnel, which can have TLS of its own.
 pub(crate) struct ProviderStream {
     stream: MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>,
-    /// Whether a proxy reads the requests, so that they contain the whole address.
     is_proxied: bool,
 }
 
 impl ProviderStream {
+    /// Whether a proxy reads the requests, so that they contain the whole address.
+    pub(crate) fn is_proxied(&self) -> bool {
+        self.is_proxied
+    }
+
     fn pinned(self: Pin<&mut Self>) -> Pin<&mut MaybeHttpsStream<MaybeHttpsStream<TokioIo<TcpStream>>>> {
         Pin::new(&mut self.get_mut().stream)
     }

@@ -18,6 +18,7 @@ use url::Url;
 
 use crate::{
     ProviderKind,
+    call_metrics::CallMetrics,
     failure::model_error,
     gate::ProviderGate,
     providers::{ChatPath, ProviderSpec},
@@ -102,6 +103,8 @@ pub(crate) struct Endpoint {
     pub(crate) concurrency: Option<usize>,
     /// Its gate, once it was called.
     pub(crate) gate: OnceLock<Arc<ProviderGate>>,
+    /// The metrics of its calls, once it was called.
+    pub(crate) metrics: OnceLock<CallMetrics>,
     /// The address of every chat, if it is the same for all models.
     chat: Option<(Url, Uri)>,
     /// The headers of every request, or the error that prevents requests.
@@ -147,6 +150,7 @@ impl Endpoint {
             kind,
             concurrency: settings.concurrency.and_then(|most| usize::try_from(most.get()).ok()),
             gate: OnceLock::new(),
+            metrics: OnceLock::new(),
             chat: fixed_chat_url(spec, &base),
             base,
             key,

@@ -25,6 +25,7 @@
 
 mod answer;
 mod answer_rules;
+mod call_metrics;
 mod checked;
 mod client;
 mod completion;
@@ -36,6 +37,7 @@ mod lines;
 mod llm;
 mod models;
 mod options;
+mod plain_connections;
 mod port;
 mod providers;
 mod proxies;

@@ -12,13 +12,13 @@ use hinagata::{
     module::{CompiledPrompt, driver::RequestOptions},
 };
 use hinagata_http::{BreakerRules, LazyRuntime};
-use metrics::SharedString;
 use serde_json::{Map, Value};
 use tracing::Instrument as _;
 
 use crate::{
     Answer, AnswerStream, ChosenModel, Models, ProviderRequest,
     answer_rules::AnswerRules,
+    call_metrics::CallMetrics,
     client::{Sender, read_body},
     connector::Connector,
     gate::{Clock, GateRules},
@@ -155,7 +155,7 @@ impl Llm {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
         let call = pin!(self.read_answer(&request));
         let call = self.0.sender.guard_call(&request.choice, time, call);
-        let answer = call.instrument(span.clone()).await;
+        let answer = if span.is_disabled() { call.await } else { call.instrument(span.clone()).await };
         let answer = answer.map(|(answer, _)| answer);
         record_call(&request.choice, started, &answer);
         span::record_failure(&span, &answer);
@@ -195,26 +195,21 @@ impl Llm {
 
 /// Records the outcome of a call in logs and metrics.
 fn record_call<T>(choice: &ChosenModel, started: Instant, result: &Result<T>) {
-    let outcome = match result {
-        Ok(_) => "ok",
-        Err(error) => error.reason().map_or("failed", Reason::as_str),
-    };
-    let provider = SharedString::from_shared(Arc::clone(&choice.endpoint.name));
-    metrics::counter!("hinagata_model_calls_total", "provider" => provider.clone(), "outcome" => outcome)
-        .increment(1);
-    metrics::histogram!("hinagata_model_call_seconds", "provider" => provider)
-        .record(started.elapsed().as_secs_f64());
+    let failure = result.as_ref().err().map(|error| error.reason().map_or("failed", Reason::as_str));
+    let endpoint = &choice.endpoint;
+    let metrics = endpoint.metrics.get_or_init(|| CallMetrics::new(&endpoint.name));
+    metrics.record_call(started.elapsed(), failure);
     if let Err(error) = result {
         // The cause of refused calls was logged already.
         if matches!(error.reason(), Some(Reason::Busy | Reason::Down)) {
             tracing::debug!(
                 provider = choice.provider(),
                 model = choice.model(),
-                reason = outcome,
+                reason = failure,
                 "{error}"
             );
             return;
         }
-        tracing::warn!(provider = choice.provider(), model = choice.model(), reason = outcome, "{error}");
+        tracing::warn!(provider = choice.provider(), model = choice.model(), reason = failure, "{error}");
     }
 }

@@ -8,12 +8,13 @@ use futures_util::TryStreamExt as _;
 use http_body_util::BodyExt as _;
 use hyper::{
     HeaderMap, StatusCode,
-    body::Incoming,
     header::{CONTENT_ENCODING, CONTENT_TYPE},
     http::response::Parts,
 };
 use tokio::io::{AsyncBufRead, AsyncReadExt as _};
 use tokio_util::io::StreamReader;
+
+use crate::plain_connections::ResponseBody;
 
 /// Most bytes of a decompressed chunk.
 const CHUNK: usize = 16 << 10;
@@ -24,24 +25,24 @@ pub(crate) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 /// A response whose body is still to be read.
 pub(crate) struct ProviderResponse {
     head: Parts,
-    body: ResponseBody,
+    body: DecodedBody,
 }
 
-enum ResponseBody {
-    Plain(Incoming),
+enum DecodedBody {
+    Plain(ResponseBody),
     Gzip(Box<GzipDecoder<Box<dyn AsyncBufRead + Send + Unpin>>>),
 }
 
 impl ProviderResponse {
     /// The response that the client received. Requests do not ask for compression; gateways compress all the same.
-    pub(crate) fn from_http(response: hyper::Response<Incoming>) -> Self {
+    pub(crate) fn from_http(response: hyper::Response<ResponseBody>) -> Self {
         let (head, body) = response.into_parts();
         let is_gzip = |name: &str| ["gzip", "x-gzip"].iter().any(|gzip| name.eq_ignore_ascii_case(gzip));
         let body = if encoding(&head.headers).is_some_and(is_gzip) {
             let pieces = body.into_data_stream().map_err(io::Error::other);
-            ResponseBody::Gzip(Box::new(GzipDecoder::new(Box::new(StreamReader::new(pieces)))))
+            DecodedBody::Gzip(Box::new(GzipDecoder::new(Box::new(StreamReader::new(pieces)))))
         } else {
-            ResponseBody::Plain(body)
+            DecodedBody::Plain(body)
         };
         Self { head, body }
     }
@@ -64,7 +65,7 @@ impl ProviderResponse {
     /// The compression of the body, if it stays compressed because nobody here knows it.
     pub(crate) fn unknown_encoding(&self) -> Option<&str> {
         match (&self.body, encoding(&self.head.headers)) {
-            (ResponseBody::Plain(_), Some(other)) if !other.eq_ignore_ascii_case("identity") => Some(other),
+            (DecodedBody::Plain(_), Some(other)) if !other.eq_ignore_ascii_case("identity") => Some(other),
             _ => None,
         }
     }
@@ -72,7 +73,7 @@ impl ProviderResponse {
     /// The next bytes of the body; `None` after the last ones.
     pub(crate) async fn next_chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
         match &mut self.body {
-            ResponseBody::Plain(body) => {
+            DecodedBody::Plain(body) => {
                 while let Some(frame) = body.frame().await {
                     // Anything else are trailers.
                     if let Ok(data) = frame?.into_data() {
@@ -81,7 +82,7 @@ impl ProviderResponse {
                 }
                 Ok(None)
             }
-            ResponseBody::Gzip(decoder) => {
+            DecodedBody::Gzip(decoder) => {
                 let mut chunk = BytesMut::with_capacity(CHUNK);
                 let count = decoder.read_buf(&mut chunk).await?;
                 Ok((count > 0).then(|| chunk.freeze()))

@@ -4,7 +4,10 @@
 //! every prompt first runs on a render thread. It moves to the worker thread after a fast render, and back for a while
 //! after a slow one.
 
-use std::time::{Duration, Instant};
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
 
 use hinagata_value::{BoundedCache, thread_cpu_time};
 
@@ -15,6 +18,9 @@ const INLINE_MAX: Duration = Duration::from_millis(1);
 
 /// An inline render that takes longer than this delays other requests.
 const TOO_LONG: Duration = Duration::from_millis(20);
+
+/// How old the CPU time may be that a render starts with. As much of what ran before can count as part of the render.
+const CLOCK_AGE: Duration = Duration::from_millis(2);
 
 /// How long a prompt that was too slow inline stays on render threads.
 const INLINE_PAUSE: Duration = Duration::from_secs(10);
@@ -31,7 +37,8 @@ pub(crate) struct ThreadTimer {
 
 impl ThreadTimer {
     pub(crate) fn start() -> Self {
-        Self { started: Instant::now(), used: thread_cpu_time() }
+        let started = Instant::now();
+        Self { started, used: recent_cpu_time(started) }
     }
 
     /// The time of the render. Once it is long, only CPU time counts: a thread that waited for a core says nothing
@@ -39,6 +46,24 @@ impl ThreadTimer {
     pub(crate) fn elapsed(&self) -> Duration {
         let time = self.started.elapsed();
         if time > TOO_LONG { time.min(thread_cpu_time().saturating_sub(self.used)) } else { time }
+    }
+}
+
+thread_local! {
+    /// When this thread last read its CPU time, and what it was.
+    static LAST_READ: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
+}
+
+/// The CPU time of this thread, as it was less than [`CLOCK_AGE`] before `now`. Reading it is a system call, which most
+/// renders do not need.
+fn recent_cpu_time(now: Instant) -> Duration {
+    match LAST_READ.get() {
+        Some((read_at, used)) if now.saturating_duration_since(read_at) < CLOCK_AGE => used,
+        _ => {
+            let used = thread_cpu_time();
+            LAST_READ.set(Some((now, used)));
+            used
+        }
     }
 }
 
@@ -149,6 +174,16 @@ mod tests {
             used: thread_cpu_time(),
         };
         assert!(timer.elapsed() < TOO_LONG, "the thread did nothing meanwhile");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn the_cpu_clock_is_read_again_after_a_while() {
+        let now = Instant::now();
+        let first = recent_cpu_time(now);
+        while thread_cpu_time() == first {}
+        assert_eq!(recent_cpu_time(now + CLOCK_AGE / 2), first);
+        assert!(recent_cpu_time(now + CLOCK_AGE) > first);
     }
 
     #[test]
