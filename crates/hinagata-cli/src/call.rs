@@ -45,6 +45,10 @@ pub(crate) struct CallArguments {
     #[arg(long, value_name = "NAME=VALUE")]
     context: Vec<String>,
 
+    /// The directory of the project, for variables of type file [default: the working directory]
+    #[arg(long, value_name = "DIR")]
+    project: Option<PathBuf>,
+
     /// Fail on undefined variables; same as --undefined error
     #[arg(long, conflicts_with = "undefined")]
     strict: bool,
@@ -99,9 +103,22 @@ impl CallArguments {
         let mut context = Context::from_map(&context);
         context.workspace_path =
             context.workspace_path.filter(|path| !path.is_empty()).map(|path| full_path(&path));
+        context.project = match &self.project {
+            Some(directory) => Some(project_directory(directory)?),
+            None => env::current_dir().ok(),
+        };
         let undefined = if self.strict { Some(UndefinedMode::Error) } else { self.undefined };
         Ok(Call { id: self.id.clone(), variables, agent: self.agent.clone(), context, undefined })
     }
+}
+
+/// The project directory that a flag names, without links.
+pub(crate) fn project_directory(directory: &Path) -> Result<PathBuf, Failure> {
+    let found = directory.canonicalize().ok().filter(|found| found.is_dir());
+    found.ok_or_else(|| {
+        Failure::usage_error(format!("`{}` is not a directory", directory.display()))
+            .with_hint("`--project` names the directory of a project")
+    })
 }
 
 /// Refuses a value that the context has no use for.

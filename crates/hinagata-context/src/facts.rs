@@ -38,6 +38,11 @@ impl RepositoryFacts {
         Self { place, repository, reads_attributes: true, is_outside, ..Self::default() }
     }
 
+    /// The facts that need no git: the place of the repository, whose rules about ignored files count.
+    pub(crate) fn without_git(base: &Path) -> Self {
+        Self { place: RepositoryPlace::find(base), ..Self::default() }
+    }
+
     /// Whether the repository is not asked because it is outside of the wall.
     pub(crate) fn is_outside(&self) -> bool {
         self.is_outside

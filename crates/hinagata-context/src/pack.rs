@@ -6,7 +6,9 @@ use crate::{
     Error, Result,
     count::Counter,
     extras::Extras,
-    guard::Guard,
+    facts::RepositoryFacts,
+    guard::{Guard, leads_out},
+    ignored::Ignored,
     job::{Content, Job, Progress},
     options::ContextOptions,
     order::{Order, compare_paths},
@@ -145,6 +147,38 @@ impl<'p> Packer<'p> {
             .map(|found| found.path.into())
             .filter(|path: &String| !is_secret(path))
             .collect())
+    }
+
+    /// Lists one directory beneath the base, as paths from the base in byte order: the files, and the subdirectories with a
+    /// slash at the end. Ignored files and files with secret names are left out, as is everything in an ignored directory
+    /// or outside of the base. git is not asked, so that a file that it tracks and ignores is left out, too.
+    ///
+    /// # Errors
+    /// An invalid pattern of the options.
+    pub fn list_directory(&self, directory: &str) -> Result<Vec<String>> {
+        let Job { options, base, guard, .. } = &self.job;
+        let real = base.join(directory).canonicalize();
+        let is_ignored = |real: &Path| options.rules.ignore_files && Ignored::is_path_ignored(base, real);
+        if leads_out(directory) || real.map_or(true, |real| !real.starts_with(base) || is_ignored(&real)) {
+            return Ok(Vec::new());
+        }
+        let facts = RepositoryFacts::without_git(base);
+        let selector = Selector::new(base, self.job.wanted_files(), &facts)?;
+        let is_secret = |path: &String| guard.refuses_name(path).is_some();
+        Ok(selector.list_names(directory).into_iter().filter(|path| !is_secret(path)).collect())
+    }
+
+    /// Whether the options cover the file at `path`, from the base, whether it exists or not. Ignored files and files with
+    /// secret names are not covered; git is not asked.
+    ///
+    /// # Errors
+    /// An invalid pattern of the options.
+    pub fn covers_path(&self, path: &str) -> Result<bool> {
+        let Job { options, base, guard, .. } = &self.job;
+        let facts = RepositoryFacts::without_git(base);
+        let is_covered = Selector::new(base, self.job.wanted_files(), &facts)?.covers(path);
+        let is_ignored = || options.rules.ignore_files && Ignored::is_path_ignored(base, &base.join(path));
+        Ok(is_covered && guard.refuses_name(path).is_none() && !is_ignored())
     }
 
     /// Estimates the content of the context from the sizes of files, without reading them.

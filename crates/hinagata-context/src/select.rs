@@ -111,17 +111,7 @@ impl<'s> Selector<'s> {
         for path in &self.selection.paths {
             self.add_named(path, &guard, &mut selected);
         }
-        let rules = self.wanted.rules;
-        let walker = Walker {
-            base: self.base,
-            excluded: &self.excluded,
-            facts: self.facts,
-            ignore_files: rules.ignore_files,
-            strict: rules.strict,
-            confined: rules.outside,
-            threads,
-            progress,
-        };
+        let walker = self.walker(threads, progress);
         for walk in &self.selection.walks {
             if self.is_start_excluded(walk) {
                 let path = format!("{}/", walk.shown);
@@ -141,6 +131,30 @@ impl<'s> Selector<'s> {
             leave_out_links(&mut selected, self.base);
         }
         selected
+    }
+
+    /// The files of `directory`, and its subdirectories with a slash at the end.
+    pub(crate) fn list_names(&self, directory: &str) -> Vec<String> {
+        let walk = Walk::through(directory, directory);
+        let is_kept = |above: &str| self.is_kept(above);
+        match !directory.is_empty() && self.excluded.is_below_excluded(directory, &is_kept) {
+            true => Vec::new(),
+            false => self.walker(1, &|_| {}).list_names(&walk),
+        }
+    }
+
+    fn walker<'w>(&'w self, threads: usize, progress: &'w (dyn Fn(usize) + Sync)) -> Walker<'w> {
+        let rules = self.wanted.rules;
+        Walker {
+            base: self.base,
+            excluded: &self.excluded,
+            facts: self.facts,
+            ignore_files: rules.ignore_files,
+            strict: rules.strict,
+            confined: rules.outside,
+            threads,
+            progress,
+        }
     }
 
     /// Whether the selection covers the file at `path`, whether it exists or not.

@@ -1,6 +1,6 @@
 //! Completion of arguments.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::Path};
 
 use hinagata::{
     Engine,
@@ -15,30 +15,42 @@ use serde_json::Value;
 
 use crate::{
     failure::{invalid_params, truncate_for_display},
-    prompt::{PublicPrompt, enum_values, value_text},
+    parameters::{enum_values, value_text},
+    prompt::PublicPrompt,
 };
 
-/// The values proposed for an argument of a prompt. `given` are the other arguments.
+/// The argument whose values are proposed.
+pub(crate) struct AskedArgument<'a> {
+    pub(crate) name: &'a str,
+    /// What the user typed so far.
+    pub(crate) typed: &'a str,
+    /// The other arguments.
+    pub(crate) given: &'a HashMap<String, String>,
+}
+
+/// The values proposed for an argument of a prompt. Paths of files are beneath `project`.
 pub(crate) fn proposed_values(
     engine: &Engine,
     prompt: &PublicPrompt,
-    argument: &str,
-    given: &HashMap<String, String>,
+    asked: &AskedArgument<'_>,
+    project: Option<&Path>,
 ) -> Result<Vec<String>, ErrorData> {
-    let Some(parameter) = prompt.inherited.parameters.get(argument) else {
-        return if prompt.undeclared.iter().any(|name| name == argument) {
+    let Some(parameter) = prompt.inherited.parameters.get(asked.name) else {
+        return if prompt.undeclared.iter().any(|name| name == asked.name) {
             Ok(Vec::new())
         } else {
             Err(invalid_params(format!(
                 "`{}` has no argument `{}`",
                 prompt.name,
-                truncate_for_display(argument)
+                truncate_for_display(asked.name)
             )))
         };
     };
-    Ok(match &parameter.proposals {
-        Some(proposals) => values_from_proposals(engine, proposals, given),
-        None => values_from_type(parameter),
+    let project = project.filter(|_| parameter.kind == ValueType::File);
+    Ok(match (&parameter.proposals, project) {
+        (Some(proposals), _) => values_from_proposals(engine, proposals, asked.given, project),
+        (None, Some(project)) => paths_with_prefix(project, asked.typed),
+        (None, None) => values_from_type(parameter),
     })
 }
 
@@ -56,10 +68,15 @@ fn values_from_proposals(
     engine: &Engine,
     proposals: &Proposals,
     given: &HashMap<String, String>,
+    project: Option<&Path>,
 ) -> Vec<String> {
     match proposals {
         Proposals::List(values) => values.clone(),
-        Proposals::Files(pattern) => matching_files(engine, pattern),
+        Proposals::Files(pattern) => {
+            let root = engine.root();
+            let places = project.into_iter().chain([root.as_path()]);
+            places.flat_map(|place| matching_files(place, pattern)).collect()
+        }
         Proposals::Environ(path) => environ_values(engine, path),
         Proposals::By { parameter, values } => {
             let chosen =
@@ -73,16 +90,29 @@ fn values_from_proposals(
     }
 }
 
-/// The files of the workspace that match `pattern`, without ignored and secret files.
-fn matching_files(engine: &Engine, pattern: &str) -> Vec<String> {
+/// The files beneath `root` that match `pattern`, without ignored and secret files.
+fn matching_files(root: &Path, pattern: &str) -> Vec<String> {
     if pattern.contains("..") || pattern.starts_with('/') {
         return Vec::new();
     }
-    let options = ContextOptions { include: vec![pattern.to_owned()], ..ContextOptions::new(engine.root()) };
+    let options = ContextOptions { include: vec![pattern.to_owned()], ..ContextOptions::new(root) };
     Packer::new(&options).list_paths().unwrap_or_else(|error| {
         tracing::warn!(pattern, %error, "cannot propose files");
         Vec::new()
     })
+}
+
+/// The paths beneath `project` that start with `typed`, up to the next slash, without ignored and secret files.
+fn paths_with_prefix(project: &Path, typed: &str) -> Vec<String> {
+    let directory = typed.rsplit_once('/').map_or("", |(directory, _)| directory);
+    let options = ContextOptions::new(project);
+    let mut listed = Packer::new(&options).list_directory(directory).unwrap_or_else(|error| {
+        tracing::warn!(%error, "cannot propose files");
+        Vec::new()
+    });
+    let lower = typed.to_lowercase();
+    listed.retain(|path| path.to_lowercase().starts_with(&lower));
+    listed
 }
 
 fn environ_values(engine: &Engine, path: &str) -> Vec<String> {

@@ -1,10 +1,13 @@
 //! Errors of the protocol. They reveal nothing about the machine and no secrets.
 
-use hinagata::{Code, Error, LocalPlaces};
+use hinagata::{Code, Error, LocalPlaces, Reason};
 use rmcp::{ErrorData, model::ErrorCode};
 use serde_json::{Map, Value, json};
 
 use crate::hints::hint_text;
+
+/// The error code of a server that is busy.
+pub(crate) const BUSY: ErrorCode = ErrorCode(-32_000);
 
 /// Maximum characters of a caller's text in a message.
 const MAX_DISPLAYED: usize = 80;
@@ -33,6 +36,12 @@ pub(crate) fn prompt_not_found(name: &str, near: Vec<String>) -> ErrorData {
     invalid_params_with(format!("prompt `{}` not found", truncate_for_display(name)), data)
 }
 
+/// The error for a prompt that is not served over MCP.
+pub(crate) fn prompt_hidden(name: &str, reason: &str) -> ErrorData {
+    let data = json!({"code": Code::NotFound.as_str(), "hidden": true});
+    invalid_params_with(format!("prompt `{name}` is not served over MCP: {reason}"), data)
+}
+
 /// Converts an engine error. A caller's mistake is reported as it is, without the paths of `places`. Of an internal failure,
 /// the caller learns only what it can use, and the log has the rest.
 pub(crate) fn from_engine_error(error: &Error, places: &LocalPlaces) -> ErrorData {
@@ -45,6 +54,9 @@ pub(crate) fn from_engine_error(error: &Error, places: &LocalPlaces) -> ErrorDat
         | Code::RenderSecurity
         | Code::OutputLimit
         | Code::Deadline => error.message().to_owned(),
+        Code::Approval if error.reason() == Some(Reason::Secret) => {
+            "the prompt names a file that is withheld because it contains a secret".to_owned()
+        }
         _ => public_message(code).to_owned(),
     };
     if code.spec().rpc == ErrorCode::INTERNAL_ERROR.0 {

@@ -1,7 +1,7 @@
 //! Notifies clients of changes that are visible to them.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -12,7 +12,7 @@ use rmcp::{
 };
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use crate::backend::Viewer;
+use crate::{backend::Viewer, watched::WatchGuard};
 
 /// How many changes a slow client can lag behind.
 pub(crate) const NOTICE_CAPACITY: usize = 64;
@@ -22,12 +22,14 @@ pub(crate) const NOTICE_CAPACITY: usize = 64;
 pub(crate) struct ChangeNotice {
     /// The ids of prompts whose list entry changed or disappeared.
     pub(crate) listed: BTreeSet<String>,
-    /// Prompts whose source changed: id and URI.
+    /// Resources of prompts whose content changed: the id of the prompt, and the URI.
     pub(crate) rewritten: Vec<(String, String)>,
     /// Declared resources whose content changed.
     pub(crate) updated: Vec<String>,
     /// Whether anything may have changed.
     pub(crate) anything: bool,
+    /// Whether notices were lost, so that every resource may have changed.
+    pub(crate) lost: bool,
 }
 
 impl ChangeNotice {
@@ -39,12 +41,15 @@ impl ChangeNotice {
         self.anything || self.listed.iter().any(|id| viewer.can_see(id))
     }
 
-    /// The URIs whose content changed, filtered by `wanted`.
-    fn uris<'n>(&'n self, viewer: &Viewer, wanted: &'n dyn Fn(&str) -> bool) -> Vec<&'n str> {
+    /// The URIs of `wanted` whose content changed.
+    fn uris<'n>(&'n self, viewer: &Viewer, wanted: &'n [String]) -> Vec<&'n str> {
+        if self.lost {
+            return wanted.iter().map(String::as_str).collect();
+        }
         let rewritten =
             self.rewritten.iter().filter(|(id, _)| viewer.can_see(id)).map(|(_, uri)| uri.as_str());
         let updated = self.updated.iter().filter(|_| viewer.can_see_all()).map(String::as_str);
-        rewritten.chain(updated).filter(|uri| wanted(uri)).collect()
+        rewritten.chain(updated).filter(|uri| wanted.iter().any(|known| known == uri)).collect()
     }
 }
 
@@ -53,14 +58,14 @@ async fn next_notice(notices: &mut Receiver<Arc<ChangeNotice>>) -> Option<Arc<Ch
     match notices.recv().await {
         Ok(notice) => Some(notice),
         Err(RecvError::Lagged(_)) => {
-            Some(Arc::new(ChangeNotice { anything: true, ..ChangeNotice::default() }))
+            Some(Arc::new(ChangeNotice { anything: true, lost: true, ..ChangeNotice::default() }))
         }
         Err(RecvError::Closed) => None,
     }
 }
 
 /// The URIs that a client of an older revision subscribed to.
-pub(crate) type SubscribedUris = Arc<Mutex<HashSet<String>>>;
+pub(crate) type SubscribedUris = Arc<Mutex<HashMap<String, WatchGuard>>>;
 
 /// Notifies a client of an older revision until it disconnects.
 pub(crate) async fn notify_peer(
@@ -79,8 +84,9 @@ pub(crate) async fn notify_peer(
                 let _ = peer.notify_tool_list_changed().await;
             }
         }
-        let wanted: HashSet<String> = subscribed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for uri in notice.uris(&viewer, &|uri| wanted.contains(uri)) {
+        let wanted: Vec<String> =
+            subscribed.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        for uri in notice.uris(&viewer, &wanted) {
             sent = peer.notify_resource_updated(ResourceUpdatedNotificationParam::new(uri)).await;
         }
         if sent.is_err() {
@@ -96,9 +102,7 @@ pub(crate) async fn notify_subscription(
     viewer: &Viewer,
     mut notices: Receiver<Arc<ChangeNotice>>,
 ) {
-    let wanted = |uri: &str| {
-        filter.resource_subscriptions.as_ref().is_some_and(|uris| uris.iter().any(|known| known == uri))
-    };
+    let wanted = filter.resource_subscriptions.as_deref().unwrap_or_default();
     while let Some(notice) = next_notice(&mut notices).await {
         let mut sent = Ok(());
         if notice.changes_list(viewer) {
@@ -112,7 +116,7 @@ pub(crate) async fn notify_subscription(
                 sent = sink.notify_tool_list_changed().await;
             }
         }
-        for uri in notice.uris(viewer, &wanted) {
+        for uri in notice.uris(viewer, wanted) {
             sent = sink.notify_resource_updated(uri).await;
         }
         if sent.is_err() {

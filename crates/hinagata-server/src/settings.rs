@@ -1,12 +1,15 @@
 //! The settings of the daemon, read once when it starts.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use hinagata::{Code, Error, Reason, Result, Settings};
 
 use crate::{
     access::{Key, read_keys},
-    audit::Rotation,
     proxies::TrustedProxies,
 };
 
@@ -25,6 +28,8 @@ pub struct ServerSettings {
     pub hosts: Vec<String>,
     /// Directories that `workspace_path` may name, besides those beneath the workspace root.
     pub workspaces: Vec<PathBuf>,
+    /// The project directory of all callers.
+    pub project: Option<PathBuf>,
     /// The largest request body, in bytes.
     pub max_body: usize,
     /// Worker threads.
@@ -41,6 +46,8 @@ pub struct ServerSettings {
     pub max_queued: Option<usize>,
     /// Requests per second and caller.
     pub rate: Option<u32>,
+    /// Renders and completions per second of one caller over MCP.
+    pub mcp_rate: Option<u32>,
     /// Time limit for the header of a request.
     pub header_timeout: Duration,
     /// Time limit for a request.
@@ -51,10 +58,6 @@ pub struct ServerSettings {
     pub linger: Duration,
     /// Whether spans contain the values of variables.
     pub trace_values: bool,
-    /// Where the audit log is.
-    pub audit: AuditLocation,
-    /// When the audit log is rotated.
-    pub(crate) audit_rotation: Rotation,
     /// The reverse proxies whose headers name the client.
     pub(crate) trusted_proxies: TrustedProxies,
     /// The keys.
@@ -69,17 +72,6 @@ pub(crate) fn core_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Where the audit log is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AuditLocation {
-    /// In the user's state directory.
-    State,
-    /// In this file.
-    File(PathBuf),
-    /// Disabled.
-    Off,
-}
-
 impl ServerSettings {
     /// Reads the settings of the daemon.
     ///
@@ -90,11 +82,6 @@ impl ServerSettings {
             settings.count(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX)
         };
         let time = |name: &str| settings.time(name).unwrap_or(Duration::MAX);
-        let audit = match settings.text("server.audit").unwrap_or("state") {
-            "state" => AuditLocation::State,
-            "off" => AuditLocation::Off,
-            path => AuditLocation::File(path.into()),
-        };
         Ok(Self {
             listen: parse_address(settings.text("server.listen").unwrap_or_default())?,
             open: settings.is_on("server.open"),
@@ -103,6 +90,7 @@ impl ServerSettings {
             origins: settings.texts("server.origins"),
             hosts: settings.texts("server.hosts"),
             workspaces: settings.texts("server.workspaces").into_iter().map(PathBuf::from).collect(),
+            project: settings.text("server.project").map(project_directory).transpose()?,
             max_body: count("server.max_body"),
             threads: settings
                 .count("server.threads")
@@ -114,15 +102,11 @@ impl ServerSettings {
             max_waits: count("server.max_waits").clamp(1, 1 << 20),
             max_queued: settings.count("server.max_queued").and_then(|count| usize::try_from(count).ok()),
             rate: settings.count("server.rate").and_then(|rate| u32::try_from(rate).ok()),
+            mcp_rate: settings.count("mcp.rate").and_then(|rate| u32::try_from(rate).ok()),
             header_timeout: time("server.header_timeout"),
             request_timeout: time("server.request_timeout"),
             stop_timeout: time("server.stop_timeout"),
             linger: time("server.linger"),
-            audit,
-            audit_rotation: Rotation {
-                size: settings.count("server.audit_size").unwrap_or(u64::MAX).max(1),
-                files: settings.count("server.audit_files").unwrap_or(u64::MAX),
-            },
             trusted_proxies: TrustedProxies::from_texts(&settings.texts("server.trusted_proxies"))?,
             keys: read_keys(settings.get("keys").map(|found| &found.value))?,
         })
@@ -146,6 +130,20 @@ impl ServerSettings {
 }
 
 /// Parses an address. `:8080` means every address of the machine, `8080` a TCP port of the loopback address.
+/// The project directory, without links.
+fn project_directory(path: &str) -> Result<PathBuf> {
+    let found =
+        Path::new(path).canonicalize().ok().filter(|found| found.is_dir() && Path::new(path).is_absolute());
+    found.ok_or_else(|| {
+        Error::definition(
+            Reason::Settings,
+            format!("`server.project` must be the path of a directory, not `{path}`"),
+        )
+        .with("setting", "server.project")
+        .with_hint("write the full path of a directory of this machine")
+    })
+}
+
 fn parse_address(text: &str) -> Result<SocketAddr> {
     let port = |text: &str| text.parse::<u16>().ok();
     let address = match text.strip_prefix(':') {

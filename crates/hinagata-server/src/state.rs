@@ -12,14 +12,13 @@ use std::{
 
 use arc_swap::ArcSwap;
 use hinagata::{Catalog, Code, Context, Engine, Error, LocalPlaces, Reason, Result};
-use hinagata_host::OpenWorkspace;
+use hinagata_host::{Audit, OpenWorkspace};
 use hinagata_llm::Llm;
 use hinagata_mcp::HttpService;
 use serde_json::{Map, Value};
 
 use crate::{
     access::{Access, Caller},
-    audit::Audit,
     bulkhead::Bulkheads,
     connections::ConnectionRoom,
     events::Events,
@@ -69,6 +68,8 @@ pub(crate) struct App {
     /// Held while packs or resolutions change, so that every change sees the one before.
     pub(crate) change_lock: Mutex<()>,
     pub(crate) rates: RateLimits,
+    /// The rate of renders and completions over MCP.
+    pub(crate) mcp_rates: RateLimits,
     stopping: AtomicBool,
 }
 
@@ -106,6 +107,7 @@ impl App {
             connections: ConnectionRoom::new(settings.max_connections),
             current_settings: ArcSwap::from_pointee(settings.clone()),
             rates: RateLimits::new(settings.rate),
+            mcp_rates: RateLimits::new(settings.mcp_rate),
             started: Instant::now(),
             change_lock: Mutex::new(()),
             stopping: AtomicBool::new(false),
@@ -160,7 +162,7 @@ impl App {
     /// Reads the context of a request. Files beneath its `workspace_path` can be read, so it must be beneath the
     /// workspace root or one of `server.workspaces`.
     pub(crate) fn check_context(&self, passed: &Map<String, Value>) -> Result<Context> {
-        let mut context = Context::from_map(passed);
+        let mut context = Context { project: self.settings.project.clone(), ..Context::from_map(passed) };
         if let Some(path) = &context.workspace_path {
             let found = self.allowed_directory(path).ok_or_else(|| {
                 Error::new(

@@ -23,6 +23,7 @@ pub(super) struct Draft {
     pub(super) kind: Option<String>,
     pub(super) tags: Option<Vec<String>>,
     pub(super) author: Option<String>,
+    pub(super) expose: Option<bool>,
     /// `Some(None)`: explicitly without a parent.
     pub(super) extends: Option<Option<String>>,
     /// `Some(None)`: explicitly without a file.
@@ -51,7 +52,7 @@ pub(super) enum DraftBody {
 }
 
 /// The known keys of a document; [`Draft::read_key`] reads them.
-const KEYS: [&str; 29] = [
+const KEYS: [&str; 30] = [
     "prompt_id",
     "id",
     "name",
@@ -61,6 +62,7 @@ const KEYS: [&str; 29] = [
     "type",
     "tags",
     "author",
+    "expose",
     "extends",
     "template",
     "engine",
@@ -144,6 +146,7 @@ impl Draft {
             "type" => self.kind = fields.optional_string(key, node),
             "tags" => self.tags = Some(fields.strings(key, node)),
             "author" => self.author = fields.optional_string(key, node),
+            "expose" => self.expose = fields.boolean(key, node),
             "extends" => self.extends = Some(fields.optional_string(key, node)),
             "template" => self.read_template(fields, node),
             "engine" => self.engine = engine(fields, node),
@@ -216,6 +219,7 @@ impl Draft {
             kind: above.kind.or(self.kind),
             tags: above.tags.or(self.tags),
             author: above.author.or(self.author),
+            expose: above.expose.or(self.expose),
             extends: above.extends.or(self.extends),
             template: above.template.or(self.template),
             body: above.body.or(self.body),

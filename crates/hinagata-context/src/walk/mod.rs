@@ -146,6 +146,23 @@ impl Walker<'_> {
         walked
     }
 
+    /// The files of one directory, and its subdirectories with a slash at the end, in order.
+    pub(crate) fn list_names(&self, walk: &Walk) -> Vec<String> {
+        let Ok(Some(real)) = existing_path(&self.base.join(&walk.directory)) else { return Vec::new() };
+        let within = self.boundary(walk, &real).map(Path::to_owned);
+        if within.as_ref().is_some_and(|within| !real.starts_with(within)) {
+            return Vec::new();
+        }
+        let route = Route { walk, linked: AtomicUsize::new(0), within };
+        let start = self.first_directory(walk, real, &mut WalkResult::default());
+        let listing = self.list_directory(&start, &route, true);
+        let directories = listing.directories.into_iter().chain(listing.links);
+        let mut names: Vec<String> = directories.map(|directory| format!("{}/", directory.shown)).collect();
+        names.extend(listing.files.iter().map(|file| file.path.to_string()));
+        names.sort_unstable();
+        names
+    }
+
     fn first_directory(&self, walk: &Walk, real: PathBuf, walked: &mut WalkResult) -> Directory {
         let mut unread = Vec::new();
         let ignored =

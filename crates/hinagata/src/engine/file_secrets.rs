@@ -1,4 +1,5 @@
-//! Redacts secrets in files that a prompt of an untrusted workspace names, because its author may be a stranger.
+//! Redacts secrets in files that a prompt of an untrusted workspace names, because its author may be a stranger, and in
+//! files of a project that is not the workspace.
 
 use std::{path::Path, sync::OnceLock};
 
@@ -9,15 +10,16 @@ use crate::Result;
 
 /// The rules for secrets in the files of one render.
 pub(super) struct FileSecrets<'s> {
-    /// `None` in a trusted workspace, where files are read as they are.
-    policy: Option<&'s SecretPolicy>,
+    policy: &'s SecretPolicy,
+    /// Whether files of the workspace are read as they are.
+    is_trusted: bool,
     /// Created for the first file: most renders read none.
     redactor: OnceLock<Redactor>,
 }
 
 impl<'s> FileSecrets<'s> {
     pub(super) fn new(options: &'s EngineOptions) -> Self {
-        Self { policy: (!options.trusted).then_some(&options.secrets), redactor: OnceLock::new() }
+        Self { policy: &options.secrets, is_trusted: options.trusted, redactor: OnceLock::new() }
     }
 
     /// The content of the file `name` in `directory`, without its secrets.
@@ -25,18 +27,24 @@ impl<'s> FileSecrets<'s> {
     /// # Errors
     /// Code `approval`, reason `secret`, for a file that is secret as a whole.
     pub(super) fn redact_bytes(&self, directory: &Path, name: &str, content: Vec<u8>) -> Result<Vec<u8>> {
-        match self.redactor() {
-            Some(redactor) => secret::redact_bytes(redactor, directory, name, content),
-            None => Ok(content),
+        match self.is_trusted {
+            true => Ok(content),
+            false => secret::redact_bytes(self.redactor(), directory, name, content),
         }
     }
 
     /// As [`FileSecrets::redact_bytes`], for a text.
     pub(super) fn redact_text(&self, directory: &Path, name: &str, text: String) -> Result<String> {
-        match self.redactor() {
-            Some(redactor) => secret::redact_text(redactor, directory, name, text),
-            None => Ok(text),
+        match self.is_trusted {
+            true => Ok(text),
+            false => self.redact_foreign_text(directory, name, text),
         }
+    }
+
+    /// As [`FileSecrets::redact_text`], for a directory that is not the workspace: whether the workspace is trusted does
+    /// not matter.
+    pub(super) fn redact_foreign_text(&self, directory: &Path, name: &str, text: String) -> Result<String> {
+        secret::redact_text(self.redactor(), directory, name, text)
     }
 
     /// Takes the warnings about redacted files.
@@ -45,15 +53,14 @@ impl<'s> FileSecrets<'s> {
         files.iter().map(|file| Warning::new(file.path.as_str(), secret::redaction_warning(file))).collect()
     }
 
-    fn redactor(&self) -> Option<&Redactor> {
-        let policy = self.policy?;
-        Some(self.redactor.get_or_init(|| {
-            let policy = policy.clone();
+    fn redactor(&self) -> &Redactor {
+        self.redactor.get_or_init(|| {
+            let policy = self.policy.clone();
             // That files with secrets are packed does not mean that a stranger may name them.
             Redactor::new(match policy.action() {
                 SecretAction::Include => policy.with_action(SecretAction::Redact),
                 _ => policy,
             })
-        }))
+        })
     }
 }

@@ -9,7 +9,7 @@ use hinagata_catalog::not_approved;
 use serde_json::Value;
 
 use super::{
-    layers::{Layers, Origin},
+    layers::{Layer, Layers, Origin},
     pipeline::Call,
 };
 use crate::{Approval, Code, Error, PACKS, PackId, Reason, Result, source::Directory};
@@ -17,17 +17,56 @@ use crate::{Approval, Code, Error, PACKS, PackId, Reason, Result, source::Direct
 /// Maximum size of a file that a parameter or a hook reads, in bytes.
 const LARGEST: u64 = 1 << 20;
 
-/// Reads one file; `None` if it does not exist.
-type ReadFile<'r> = &'r dyn Fn() -> Result<Option<String>>;
+/// A directory in which files are looked up.
+#[derive(Clone, Debug)]
+enum FilePlace {
+    /// The project directory of the caller.
+    Project(PathBuf),
+    /// The workspace path of the caller, or the workspace root.
+    Workspace(PathBuf),
+    /// The prompt's own directory.
+    Prompt(PathBuf),
+}
+
+impl FilePlace {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Project(path) | Self::Workspace(path) | Self::Prompt(path) => path,
+        }
+    }
+}
 
 impl Call<'_> {
     /// Inserts the content of the file whose path is the value of the parameter `name`.
     pub(super) fn insert_file(&self, layers: &mut Layers<'_>, name: &str) -> Result<()> {
         let Some(hit) = layers.visible_hit(name) else { return Ok(()) };
         let (Value::String(path), layer) = (hit.value, hit.layer) else { return Ok(()) };
-        let text = self.read_beneath(path).map_err(|error| error.with("parameter", name))?;
+        let text = self
+            .read_first(path, &self.parameter_places(layer))
+            .map_err(|error| error.with("parameter", name))?;
         layers.insert_value(layer, Origin::File, name, Value::String(text));
         Ok(())
+    }
+
+    /// The directories for the value of a parameter. What the caller passes is looked up in the project first, what an
+    /// author declares in the project last, and only if the user trusts the author.
+    fn parameter_places(&self, layer: Layer) -> Vec<FilePlace> {
+        let root = self.snapshot.catalog.root();
+        let mut places = self.usual_places();
+        if self.workspace() != root {
+            places.push(FilePlace::Workspace(root.to_owned()));
+        }
+        let project = self.request.context.project.clone().map(FilePlace::Project);
+        match layer == Layer::Call {
+            true => places.splice(0..0, project).for_each(drop),
+            false => places.extend(project.filter(|_| self.engine.0.options.trusted)),
+        }
+        places
+    }
+
+    /// The directories for a file that a hook names.
+    fn usual_places(&self) -> Vec<FilePlace> {
+        vec![FilePlace::Workspace(self.workspace()), FilePlace::Prompt(self.own_path())]
     }
 
     /// The text of a file beneath the workspace path, or beneath the prompt's own directory.
@@ -36,18 +75,20 @@ impl Call<'_> {
     /// Code `approval` for a pack file that is not approved in this form; code `validation`, reason `file`, with
     /// `problem`: `missing`, `outside`, `directory`, `no_file`, `encoding`, `size` or `unreadable`.
     pub(super) fn read_beneath(&self, path: &str) -> Result<String> {
-        let inner = normal(&self.workspace(), path)
-            .ok_or_else(|| file_error(path, "outside", format!("`{path}` is outside the workspace path")))?;
-        if inner.is_empty() && !path.is_empty() {
-            return Err(file_error(path, "directory", format!("`{path}` is a directory")));
-        }
-        let mut refused = None;
-        let places: [(PathBuf, ReadFile<'_>); 2] = [
-            (self.workspace().join(&inner), &|| self.workspace_file(&inner)),
-            (self.own_path().join(&inner), &|| self.own_file(&inner)),
-        ];
-        for (file, read) in places {
-            let found = read();
+        self.read_first(path, &self.usual_places())
+    }
+
+    /// The text of the file at `path` in the first place that has it.
+    fn read_first(&self, path: &str, places: &[FilePlace]) -> Result<String> {
+        let (mut refused, mut is_outside) = (None, true);
+        for place in places {
+            let Some(inner) = normal(place.path(), path) else { continue };
+            is_outside = false;
+            if inner.is_empty() && !path.is_empty() {
+                return Err(file_error(path, "directory", format!("`{path}` is a directory")));
+            }
+            let file = place.path().join(&inner);
+            let found = self.read_place(place, &inner);
             // A missing file may exist at the next render.
             self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(file.clone());
             match found {
@@ -62,6 +103,9 @@ impl Call<'_> {
             }
         }
         Err(match refused {
+            None if is_outside => {
+                file_error(path, "outside", format!("`{path}` is outside the workspace path"))
+            }
             None => file_error(path, "missing", format!("file `{path}` not found")),
             Some((problem, error)) if problem == "directory" => {
                 file_error(path, "directory", format!("`{path}` is a directory")).with_source(error)
@@ -70,6 +114,19 @@ impl Call<'_> {
                 file_error(path, &problem, error.message().to_owned()).with_source(error)
             }
         })
+    }
+
+    fn read_place(&self, place: &FilePlace, path: &str) -> Result<Option<String>> {
+        match place {
+            FilePlace::Prompt(_) => self.own_file(path),
+            FilePlace::Workspace(root) => self.file_beneath(root, path, false),
+            // The workspace may be the project, and its author may name files of it.
+            FilePlace::Project(project) => {
+                let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+                let is_foreign = !real(project).starts_with(real(self.snapshot.catalog.root()));
+                self.file_beneath(project, path, is_foreign)
+            }
+        }
     }
 
     /// The prompt's own directory.
@@ -87,15 +144,20 @@ impl Call<'_> {
         self.file_secrets.redact_text(&self.own_path(), path, text.to_string()).map(Some)
     }
 
-    fn workspace_file(&self, path: &str) -> Result<Option<String>> {
-        let root = self.workspace();
+    /// A file beneath `root`. The secrets of a foreign directory are redacted whether the workspace is trusted or not.
+    fn file_beneath(&self, root: &Path, path: &str, is_foreign: bool) -> Result<Option<String>> {
         self.snapshot.catalog.check_file(Some(&self.plan.choice.entry), &root.join(path))?;
         if let Some((pack, inner)) = self.in_pack(&root.join(path)) {
             return self.pack_file(&pack, &inner);
         }
-        let Some(directory) = Directory::open(&root)? else { return Ok(None) };
+        let Some(directory) = Directory::open(root)? else { return Ok(None) };
         let Some(file) = directory.read(path, LARGEST)? else { return Ok(None) };
-        self.file_secrets.redact_text(&root, path, file.text.to_string()).map(Some)
+        let text = file.text.to_string();
+        match is_foreign {
+            true => self.file_secrets.redact_foreign_text(root, path, text),
+            false => self.file_secrets.redact_text(root, path, text),
+        }
+        .map(Some)
     }
 
     /// The pack that a path leads into, also through links, and the path inside the pack.
@@ -131,7 +193,7 @@ fn file_error(path: &str, problem: &str, message: String) -> Error {
     let hint = match problem {
         "size" => "files are limited to 1 MiB; read a part of it with `open`, or make it smaller",
         "encoding" => "save it as UTF-8",
-        _ => "use a path beneath the workspace path or the prompt's directory",
+        _ => "use a path beneath the project directory, the workspace path or the prompt's directory",
     };
     Error::new(Code::Validation, message)
         .with_reason(Reason::File)

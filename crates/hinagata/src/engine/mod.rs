@@ -187,11 +187,21 @@ impl Engine {
     /// An engine whose prompts never change: neither a reload nor the store affects them. Shared variables stay current.
     #[must_use]
     pub fn with_frozen_prompts(&self) -> Self {
-        let Inner { options, ports, host, cache, loaded, .. } = &*self.0;
+        self.frozen_with(self.0.ports.clone())
+    }
+
+    /// An engine with the prompts of this moment that calls neither Python nor tools nor models: what needs them fails.
+    #[must_use]
+    pub fn without_calls(&self) -> Self {
+        self.frozen_with(Ports { hooks: None, tools: None, model: None, ..self.0.ports.clone() })
+    }
+
+    fn frozen_with(&self, ports: Ports) -> Self {
+        let Inner { options, host, cache, loaded, .. } = &*self.0;
         let inner = Inner {
             options: options.clone(),
             state: None,
-            ports: ports.clone(),
+            ports,
             host: host.clone(),
             cache: Arc::clone(cache),
             tools: ArcSwapOption::empty(),
@@ -233,6 +243,16 @@ impl Engine {
     pub fn template_variables(&self, prompt: &str) -> Result<Vec<String>> {
         let (snapshot, store) = self.current();
         Ok(self.plan(&snapshot, store.as_deref(), prompt)?.template_variables())
+    }
+
+    /// The SHA-256 of all files that a prompt is read from: its definition, its parents, and the templates that they
+    /// include. Runs nothing.
+    ///
+    /// # Errors
+    /// Errors of finding, reading and compiling the prompt.
+    pub fn definition_hash(&self, prompt: &str) -> Result<String> {
+        let (snapshot, store) = self.current();
+        Ok(self.plan(&snapshot, store.as_deref(), prompt)?.about.definition_hash().to_owned())
     }
 
     /// How well the cache of prepared prompts serves.

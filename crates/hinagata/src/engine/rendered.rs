@@ -49,6 +49,19 @@ pub(super) struct About {
 }
 
 impl About {
+    /// The SHA-256 of all files that the prompt was read from.
+    pub(super) fn definition_hash(&self) -> &str {
+        self.hash.get_or_init(|| {
+            let mut all = String::new();
+            for file in &self.files {
+                // Names and lengths separate the files.
+                let _ = writeln!(all, "{} {}", file.file, file.text.len());
+                all.push_str(&file.text);
+            }
+            Digest::sha256(all.as_bytes()).to_string()
+        })
+    }
+
     /// The schema of the response: `output.schema`, or `output` itself if it is a schema.
     fn schema(&self) -> Option<&Value> {
         let output = self.settings.output.as_ref()?;
@@ -202,15 +215,7 @@ impl Rendered {
     /// The SHA-256 of all files that the prompt was read from.
     #[must_use]
     pub fn definition_hash(&self) -> &str {
-        self.about.hash.get_or_init(|| {
-            let mut all = String::new();
-            for file in &self.about.files {
-                // Names and lengths separate the files.
-                let _ = writeln!(all, "{} {}", file.file, file.text.len());
-                all.push_str(&file.text);
-            }
-            Digest::sha256(all.as_bytes()).to_string()
-        })
+        self.about.definition_hash()
     }
 
     /// The result as JSON.

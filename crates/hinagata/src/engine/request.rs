@@ -1,6 +1,6 @@
 //! A call of the engine.
 
-use std::time::Instant;
+use std::{path::PathBuf, time::Instant};
 
 use hinagata_value::Cancel;
 use serde_json::{Map, Value};
@@ -113,6 +113,9 @@ pub struct Context {
     pub language: Option<String>,
     /// The directory that the caller works on.
     pub workspace_path: Option<String>,
+    /// The project directory of the caller: the caller can name files beneath it, and parameters can take values from it.
+    /// No field of a JSON context sets it: a door decides.
+    pub project: Option<PathBuf>,
     /// The session, which hooks can read. Its `session_id`, `agent_id` and `model` are used too.
     pub session: Map<String, Value>,
     /// The state of the session, which prompts with the permission `session_state` can read.
@@ -134,6 +137,7 @@ impl Context {
             model: text("model"),
             language: text("language"),
             workspace_path: text("workspace_path"),
+            project: None,
             session,
             session_state: object("session_state"),
         }
