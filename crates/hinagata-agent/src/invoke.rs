@@ -204,13 +204,13 @@ impl Project {
     ) -> Result<InvocationOutput> {
         let catalog = engine.map(Engine::catalog);
         let agent = self.agent(invocation.agent.as_deref(), catalog.as_ref())?;
+        let guard = self.guard();
         let (context, given) = match &invocation.context {
             Some(given) => given.clone().into_packed(&self.context),
-            None => (self.pack_for(&agent, progress)?, Vec::new()),
+            None => (self.pack_for(&agent, &guard, progress)?, Vec::new()),
         };
         let mut warnings = self.warnings(&context.report);
-        let call =
-            Call { project: self, invocation, agent: &agent, context: &context, engine, guard: self.guard() };
+        let call = Call { project: self, invocation, agent: &agent, context: &context, engine, guard };
         let system = call.render_system(&mut warnings)?;
         let user = call.render_user(&system, &mut warnings)?;
         warnings.extend(redaction_warnings(&call.guard.redactor().take_redacted()));
@@ -219,10 +219,15 @@ impl Project {
         Ok(InvocationOutput { system, user, messages, agent, context, warnings, settings_warnings })
     }
 
-    fn pack_for(&self, agent: &Agent, progress: &(dyn Fn(Progress) + Sync)) -> Result<PackedContext> {
+    fn pack_for(
+        &self,
+        agent: &Agent,
+        guard: &Guard,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<PackedContext> {
         let mut options = self.context.clone();
         options.resources.extend(agent.resources.iter().cloned());
-        Packer::new(&options).with_progress(progress).pack().map_err(context_error)
+        Packer::new(&options).with_guard(guard).with_progress(progress).pack().map_err(context_error)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{
     count::Counter,
     extras::Extras,
     facts::RepositoryFacts,
-    guard::leads_out,
+    guard::{Guard, leads_out},
     ignored::Ignored,
     job::{Content, Job, Progress},
     options::ContextOptions,
@@ -24,6 +24,8 @@ use crate::{
 /// Packs contexts and reports its progress.
 pub struct Packer<'p> {
     job: Job<'p>,
+    /// Whether the text belongs to the output of a guard of the caller.
+    shares_guard: bool,
 }
 
 /// Packs the files and resources of `options`.
@@ -38,13 +40,22 @@ impl<'p> Packer<'p> {
     /// A packer for `options`.
     #[must_use]
     pub fn new(options: &'p ContextOptions) -> Self {
-        Self { job: Job::new(options) }
+        Self { job: Job::new(options), shares_guard: false }
     }
 
     /// Reports the progress to `progress`.
     #[must_use]
     pub fn with_progress(mut self, progress: &'p (dyn Fn(Progress) + Sync)) -> Self {
         self.job.progress = progress;
+        self
+    }
+
+    /// Packs a part of the output of `guard`, which has the rules of the options: a secret has the same mark in the context and
+    /// in other texts that the guard redacts.
+    #[must_use]
+    pub fn with_guard(mut self, guard: &Guard) -> Self {
+        self.job.guard = guard.clone();
+        self.shares_guard = true;
         self
     }
 
@@ -72,7 +83,11 @@ impl<'p> Packer<'p> {
     }
 
     fn run(&self, sink: &mut dyn Sink) -> Result<Report> {
-        let job = Job { base: self.job.base.clone(), guard: self.job.guard.for_output(), ..self.job };
+        let guard = match self.shares_guard {
+            true => self.job.guard.clone(),
+            false => self.job.guard.for_output(),
+        };
+        let job = Job { base: self.job.base.clone(), guard, ..self.job };
         let Job { options, base, guard, .. } = &job;
         let mut report = Report::default();
         if !report.check_directory(&options.base, guard) {
