@@ -1,8 +1,17 @@
 //! The Model Context Protocol: what keys allow there, whose sessions are whose, and answers to what is no message.
 
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    process::Stdio,
+};
+
 use serde_json::{Value, json};
 
-use super::{daemon::Daemon, protocol::spoken, support::Home};
+use super::{
+    daemon::Daemon,
+    protocol::{asked, hello, message, spoken},
+    support::Home,
+};
 
 struct Place {
     home: Home,
@@ -198,4 +207,60 @@ fn whatever_is_sent_over_stdio_everything_with_an_id_is_answered() {
     let five = answers.iter().find(|answer| answer["id"] == "five").expect("is answered");
     assert!(five["error"]["message"].as_str().is_some_and(|told| told.contains("string")), "{five}");
     assert!(ran.stderr.contains("rejected a message"), "the log has it: {ran:?}");
+}
+
+#[test]
+fn renders_over_standard_input_are_in_the_audit_log() {
+    let home = Home::new();
+    home.write("user_data/shared/prompts/report/template.md", "report for {{ team }}");
+    let get = |name: &str| ("prompts/get", json!({"name": name, "arguments": {"team": "blue"}}));
+    let (answers, _) = asked(&home, &[], &[get("report"), get("nothing_such"), ("prompts/list", json!({}))]);
+    assert!(answers[0].to_string().contains("report for blue"), "{answers:?}");
+    let audit = std::fs::read_to_string(home.outside("state/daemon/audit.jsonl")).expect("is written");
+    let lines: Vec<Value> = audit.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
+    let mut short: Vec<Value> =
+        lines.iter().map(|line| json!([line["did"], line["names"]["id"], line["status"]])).collect();
+    short.sort_by_key(Value::to_string);
+    let expected =
+        [json!(["MCP prompts/get", "nothing_such", 400]), json!(["MCP prompts/get", "report", 200])];
+    assert_eq!(short, expected, "{audit}");
+    assert!(
+        lines.iter().all(|line| line["daemon"].as_str().is_some_and(|daemon| daemon.starts_with("mcp ")))
+    );
+    assert!(!audit.contains("blue"), "no values: {audit}");
+    let home = Home::new();
+    asked(&home, &["--set", "server.audit=off"], &[("prompts/get", json!({"name": "nothing_such"}))]);
+    assert!(!home.outside("state/daemon/audit.jsonl").exists());
+}
+
+#[test]
+fn settings_that_change_are_served_over_standard_input() {
+    let home = Home::new();
+    home.write("user_data/shared/prompts/report/template.md", "report");
+    let mut command = home.command(&["mcp"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("starts");
+    let mut input = child.stdin.take().expect("is piped");
+    let mut lines = BufReader::new(child.stdout.take().expect("is piped")).lines();
+    let mut read_until = |wanted: &str| {
+        lines.by_ref().map_while(Result::ok).find(|line| line.contains(wanted)).expect("is said")
+    };
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    let list = |id| message(id, "resources/list", &json!({}));
+    for line in [hello(), ready, list(1)] {
+        writeln!(input, "{line}").expect("is read");
+    }
+    assert!(!read_until("\"id\":1").contains("notes://"));
+    let mut number = 1;
+    loop {
+        // The file is watched from some moment on after the start.
+        home.write("hinagata.toml", format!("[[resources]]\nuri = \"notes://{number}\"\ntext = \"x\"\n"));
+        number += 1;
+        writeln!(input, "{}", list(number)).expect("is read");
+        if read_until(&format!("\"id\":{number},")).contains("notes://") {
+            break;
+        }
+    }
+    drop(input);
+    assert!(child.wait().expect("ends").success());
 }

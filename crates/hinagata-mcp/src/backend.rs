@@ -3,7 +3,7 @@
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr},
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
     time::{Duration, SystemTime},
 };
 
@@ -153,13 +153,18 @@ impl RenderBackend for DirectBackend {
 }
 
 /// The backend of a process that serves one caller and records its renders in the audit log.
-pub struct AuditedBackend(Audit);
+pub struct AuditedBackend(RwLock<Option<Audit>>);
 
 impl AuditedBackend {
     /// Records renders in `audit`.
     #[must_use]
     pub fn new(audit: Audit) -> Self {
-        Self(audit)
+        Self(RwLock::new(Some(audit)))
+    }
+
+    /// Writes the remaining lines. Later requests are not recorded.
+    pub fn close_audit(&self) {
+        drop(self.0.write().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
@@ -170,8 +175,11 @@ impl RenderBackend for AuditedBackend {
 
     fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>) {
         DirectBackend.record_report(viewer, report);
-        if let Some(entry) = self.0.is_enabled().then(|| report.audit_entry(viewer)).flatten() {
-            self.0.add_entry(entry);
+        let audit = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(audit) = audit.as_ref().filter(|audit| audit.is_enabled())
+            && let Some(entry) = report.audit_entry(viewer)
+        {
+            audit.add_entry(entry);
         }
     }
 }

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import subprocess
+import threading
 import time
 import urllib.request
 
@@ -186,11 +187,13 @@ class Claude(Terminal):
         return ["claude"], {"ANTHROPIC_BASE_URL": place.model.url, "ANTHROPIC_API_KEY": "not-a-key", **quiet}
 
     def listed_name(self, name):
+        """How the menu shows a prompt."""
         return f"/{SERVER}:{name} "
 
     def line_for(self, values):
-        """Nothing: a value of several words cannot be typed, it is asked for by form."""
-        return ""
+        """The first value as it is, the others by name; quotes would arrive with the words."""
+        first, *others = values.items()
+        return " ".join([first[1], *(f"--{name}={value}" for name, value in others)])
 
     def is_line_taken(self):
         """Whether no command is in the input line, or a form stands in its place."""
@@ -220,6 +223,7 @@ class Gemini(Terminal):
         return ["gemini", "--model", "gemini-2.5-flash"], {"GOOGLE_GEMINI_BASE_URL": place.model.url, "GEMINI_API_KEY": "not-a-key"}
 
     def listed_name(self, name):
+        """How the menu shows a prompt."""
         return f" {name} [MCP]"
 
     def line_for(self, values):
@@ -248,13 +252,12 @@ class Qwen(Terminal):
         return ["qwen"], {"OPENAI_BASE_URL": f"{place.model.url}/v1", "OPENAI_API_KEY": "not-a-key", "OPENAI_MODEL": "stand-in"}
 
     def listed_name(self, name):
+        """How the menu shows a prompt."""
         return f" {name} [MCP]"
 
     def line_for(self, values):
-        """A single value as it is, several by name."""
-        if len(values) == 1:
-            return " ".join(values.values())
-        return " ".join(f'--{name}="{value}"' for name, value in values.items())
+        """The first value as it is, the others by name."""
+        return Gemini.line_for(self, values)
 
 
 def gemini_settings(login):
@@ -288,9 +291,12 @@ class Opencode:
 
     def wait_started(self):
         """Waits until it listens."""
+        ending = threading.Timer(self.place.patience, self.process.kill)
+        ending.start()
         line = next((line for line in self.process.stdout if "listening" in line), None)
+        ending.cancel()
         if line is None:
-            raise Late("opencode ended before it listened")
+            raise Late("opencode ended, or was ended, before it listened")
         self.url = re.search(r"http://\S+", line).group()
         self.session = self.call("/session", {})["id"]
 
@@ -303,21 +309,25 @@ class Opencode:
         """One request to opencode."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=self.place.patience) as answer:
-            return json.load(answer)
+        try:
+            with urllib.request.urlopen(request, timeout=self.place.patience) as answer:
+                return json.load(answer)
+        except OSError as error:
+            raise Late(f"opencode did not answer {path}: {error}") from error
 
     def command_name(self, name):
+        """The command of a prompt."""
         return f"{SERVER}:{name}"
 
     def wait_listed(self, name, description):
         """Looks for a prompt in the list of commands, which is made once, when the servers are connected."""
-        self.commands = {command["name"]: command for command in self.call("/command")}
-        if description not in self.commands.get(self.command_name(name), {}).get("description", ""):
-            raise Late(f"{name} is not in the list of commands: {', '.join(self.commands)}")
+        described = {command["name"]: command.get("description") or "" for command in self.call("/command")}
+        if description not in described.get(self.command_name(name), ""):
+            raise Late(f"{name} is not in the list of commands: {', '.join(described)}")
 
     def line_for(self, values):
-        """The values in quotes, in the order of the list."""
-        return " ".join(f'"{value}"' if " " in value else value for value in values.values()) if len(values) > 1 else next(iter(values.values()))
+        """The values, one after the other."""
+        return " ".join(values.values())
 
     def enter(self, name, line=""):
         """Enters the command of a prompt, and waits for the answer."""
@@ -327,6 +337,7 @@ class Opencode:
         """It answers when the model has."""
 
     def describe_state(self):
+        """Nothing that a report could show."""
         return "it draws no screen"
 
 

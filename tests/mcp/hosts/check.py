@@ -38,6 +38,7 @@ class Tally:
         self.lock = threading.Lock()
 
     def note(self, verdict, name, text=""):
+        """Counts one result and shows it."""
         with self.lock:
             self.counts[verdict] += 1
             print(f"{verdict:4} {name}", *("     " + line for line in text.splitlines()[-60:]), sep="\n", flush=True)
@@ -52,6 +53,7 @@ class Trial:
         self.session = None
 
     def title(self, check):
+        """The name of a check of this host."""
         return f"{self.host.name} {self.server.door}: {check}"
 
     def is_expected(self, check):
@@ -84,18 +86,15 @@ class Trial:
                 return self.check(check, False, f"missing, or not in its place: {sentence}\n{request.show()}")
         self.check(check, True)
 
-    def ask(self, name, values, words):
+    def ask(self, name, values, words, by_form=False):
         """Enters a command with values, and returns the request to the model that has the words."""
         since = len(self.model.requests)
-        session = self.session
-        if values and session.has_forms:
-            session.enter(name)
-            session.fill_form(values)
-        else:
-            session.enter(name, session.line_for(values) if values else "")
+        self.session.enter(name, self.session.line_for(values) if values and not by_form else "")
+        if by_form:
+            self.session.fill_form(values)
         request = self.model.wait_for(lambda request: words in request.text(), since, PATIENCE)
         if request:
-            session.wait_idle(ANSWER)
+            self.session.wait_idle(ANSWER)
         return request
 
     def ask_until(self, name, words, more):
@@ -146,7 +145,10 @@ def serve(hina, root):
     own = {name: str(root.parent / name.lower()) for name in ["HINAGATA_STATE", "XDG_CONFIG_HOME", "XDG_STATE_HOME"]}
     command = [hina, "--root", root, "serve", "--listen", "127.0.0.1:0"]
     process = subprocess.Popen(command, env={**os.environ, **own}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    return process, re.search(r"http://\S+", process.stdout.readline()).group() + "/mcp"
+    line = process.stdout.readline()
+    if not (address := re.search(r"http://\S+", line)):
+        raise RuntimeError(f"hina serve did not start; run it to see why: {' '.join(map(str, command))}")
+    return process, address.group() + "/mcp"
 
 
 def try_host(host, door, given, tally):

@@ -9,6 +9,8 @@ import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+#: Characters without a width, which keep hosts from taking a text for their own syntax.
+UNSEEN = dict.fromkeys([0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF])
 ANSWER = "This is the answer of the stand-in."
 
 
@@ -107,8 +109,9 @@ class Request:
         self.path, self.body, self.parts = path, body, parts
 
     def text(self):
-        """All texts of the conversation, in their order."""
-        return "\n".join(value for _, kind, value in self.parts if kind == "text")
+        """All texts of the conversation, in their order, without characters that nobody sees."""
+        text = "\n".join(value for _, kind, value in self.parts if kind == "text")
+        return text.translate(UNSEEN)
 
     def media(self):
         """All data of pictures and sounds, as base64."""

@@ -23,8 +23,16 @@ def takes_several_words(trial):
     trial.check_words("several words", request, ["Please word a commit message for this change: fixed the lamp. Use the present tense."])
 
 
+def leaves_out_options(trial):
+    """A value of several words arrives whole, where the prompt has other arguments with defaults."""
+    request = trial.ask("notice", {"text": "mind the gap"}, "Print this notice")
+    trial.check_words("options left out", request, ["Print this notice: mind the gap. Use 2 colours and a serif face."])
+
+
 def takes_several_values(trial):
     """A value of several words arrives whole beside others, which are converted to their types."""
+    if trial.is_expected("several values"):
+        return
     values = {"news": "a quiet fan", "tone": "warm", "lines": "2"}
     request = trial.ask("release", values, "Announce this")
     trial.check_words("several values", request, ["Announce this: a quiet fan. Sound warm and write 2 lines."])
@@ -36,7 +44,7 @@ def asks_for_missing_values(trial):
         return
     since = len(trial.model.requests)
     if trial.session.has_forms:
-        request = trial.ask("gift", {"wish": "a blue kite"}, "Wrap a gift")
+        request = trial.ask("gift", {"wish": "a blue kite"}, "Wrap a gift", by_form=True)
         trial.check_words("missing value", request, ["Wrap a gift for somebody who wishes for a blue kite."])
         return
     trial.session.enter("gift")
@@ -50,6 +58,13 @@ def sends_every_turn(trial):
     sentences = ["You repair radios and never guess.", "My radio hums at night.", "Did you open the case already?", "Yes, and the coil glows."]
     request = trial.ask("steps", {}, sentences[1])
     trial.check_words("every turn", request, sentences)
+    trial.check_words("whose turn", request, [sentences[1], "Assistant:", sentences[2], "User:", sentences[3]])
+
+
+def keeps_literal_texts(trial):
+    """Texts that a host could take for its own syntax arrive as they are."""
+    request = trial.ask("price", {}, "The jam costs")
+    trial.check_words("literal texts", request, ["The jam costs $5, not $1 or $ARGUMENTS. The clock says !`date` and {{ time }}."])
 
 
 def sends_media(trial):
@@ -58,6 +73,7 @@ def sends_media(trial):
     request = trial.ask("media", {}, sentences[0])
     trial.check_words("document and link", request, sentences)
     picture = base64.b64encode((trial.root / PROMPTS / "media/pixel.png").read_bytes()).decode()
+    trial.check("picture or a text in its place", request is not None and (picture in request.media() or "[image" in request.text()))
     trial.check("picture", request is not None and picture in request.media(), request and request.show())
 
 
@@ -82,7 +98,17 @@ def follows_changes(trial):
     trial.check_words("changed prompt", request, ["The train waits at platform nineteen."])
 
 
-SCENARIOS = [lists_prompts, takes_several_words, takes_several_values, asks_for_missing_values, sends_every_turn, sends_media, follows_changes]
+SCENARIOS = [
+    lists_prompts,
+    takes_several_words,
+    leaves_out_options,
+    takes_several_values,
+    asks_for_missing_values,
+    sends_every_turn,
+    keeps_literal_texts,
+    sends_media,
+    follows_changes,
+]
 
 TEXT_ALONE = "the host passes texts alone to the model"
 
@@ -93,5 +119,6 @@ EXPECTED = {
     ("opencode", "picture"): TEXT_ALONE,
     ("qwen-code", "changed list"): "the host does not ask for the list again after a notice that it changed",
     ("opencode", "changed list"): "the host lists prompts once for each run",
+    ("opencode", "several values"): "the host inserts what is typed into a prompt that it has fetched already",
     ("opencode", "missing value"): "the host fetches a prompt before it looks at what was typed",
 }

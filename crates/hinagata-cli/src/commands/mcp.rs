@@ -40,6 +40,7 @@ pub(crate) struct Arguments {
     /// The directory of the project [default: the client's root, else the working directory]
     #[arg(long, value_name = "DIR")]
     project: Option<PathBuf>,
+
     /// Offer prompts as Agent Skills too, for clients with the skills extension [setting: mcp.skills]
     #[arg(long)]
     skills: bool,
@@ -113,8 +114,8 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
         host: workspace.host.settings.text("mcp.host").map(str::to_owned),
         project_source,
     };
-    let backend = AuditedBackend::new(open_audit(&workspace.host)?);
-    let mcp = Mcp::new(engine.clone(), options, Arc::new(backend));
+    let backend = Arc::new(AuditedBackend::new(open_audit(&workspace.host)?));
+    let mcp = Mcp::new(engine.clone(), options, Arc::<AuditedBackend>::clone(&backend));
     follow_store(&mcp, &*workspace.host.store());
     // The client is answered while the watches are set.
     let watching = tokio::task::spawn_blocking({
@@ -122,7 +123,12 @@ async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failu
         move || follow_files(&mcp, &engine, host)
     });
     let served = mcp.serve_stdio().await;
-    drop(watching.await);
+    // A client that leaves early does not wait until the watches are set.
+    if watching.is_finished() {
+        drop(watching.await);
+    }
+    // What still runs keeps the backend alive.
+    backend.close_audit();
     Ok(served?)
 }
 

@@ -71,9 +71,11 @@ fn entries_of_hosts_are_written_as_the_page_says() {
     let page = "docs/guides/connect-mcp-clients.md";
     let place = tempfile::tempdir().expect("a temporary directory");
     fs::copy(project().join(page), place.path().join("page.md")).expect("the page exists");
-    for name in ["page.in/user_data", "page.out", "home"] {
+    for name in ["page.in/user_data/shared/prompts/hello", "page.out", "home"] {
         fs::create_dir_all(place.path().join(name)).expect("made");
     }
+    fs::write(place.path().join("page.in/user_data/shared/prompts/hello/template.md"), "Hello\n")
+        .expect("written");
     let (cases, _place) = common::cases();
     cases.env("HOME", place.path().join("home").display().to_string());
     let programs = Path::new(env!("CARGO_BIN_EXE_hina")).parent().expect("is in a directory");

@@ -102,7 +102,8 @@ impl Client {
 
 #[tokio::test]
 async fn streams_start_with_an_empty_event_only_in_the_revision_that_has_it() {
-    let service = Served::fixtures().mcp.http_service(1 << 20);
+    let served = Served::fixtures();
+    let service = served.mcp.http_service(1 << 20);
     for revision in UNPRIMED {
         let (client, said) = Client::connect(&service, revision).await;
         assert!(!has_empty_data(&said) && said.contains(revision), "{said}");
@@ -135,7 +136,8 @@ async fn the_stream_of_notifications_of_an_older_revision_starts_with_a_notifica
 
 #[tokio::test(start_paused = true)]
 async fn clients_that_are_idle_for_ten_minutes_go_on() {
-    let service = Served::fixtures().mcp.http_service(1 << 20);
+    let served = Served::fixtures();
+    let service = served.mcp.http_service(1 << 20);
     for revision in [PRIMED, UNPRIMED[0]] {
         let (client, _) = Client::connect(&service, revision).await;
         for minutes in [10, 10, 180] {
@@ -147,7 +149,8 @@ async fn clients_that_are_idle_for_ten_minutes_go_on() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_without_a_client_ends_and_one_with_an_open_stream_does_not() {
-    let service = Served::fixtures().mcp.http_service(1 << 20);
+    let served = Served::fixtures();
+    let service = served.mcp.http_service(1 << 20);
     let (gone, _) = Client::connect(&service, PRIMED).await;
     let (alive, _) = Client::connect(&service, PRIMED).await;
     let _stream = alive.open_stream().await;
@@ -159,7 +162,8 @@ async fn a_session_without_a_client_ends_and_one_with_an_open_stream_does_not() 
 
 #[tokio::test(start_paused = true)]
 async fn a_new_client_takes_the_place_of_the_one_that_was_idle_for_the_longest_time() {
-    let service = Served::fixtures().mcp.http_service(1 << 20);
+    let served = Served::fixtures();
+    let service = served.mcp.http_service(1 << 20);
     let (watching, _) = Client::connect(&service, PRIMED).await;
     let _stream = watching.open_stream().await;
     let (idle, _) = Client::connect(&service, PRIMED).await;
@@ -177,7 +181,8 @@ async fn a_new_client_takes_the_place_of_the_one_that_was_idle_for_the_longest_t
 
 #[tokio::test(start_paused = true)]
 async fn a_new_client_is_refused_only_while_every_session_is_in_use() {
-    let service = Served::fixtures().mcp.http_service(1 << 20);
+    let served = Served::fixtures();
+    let service = served.mcp.http_service(1 << 20);
     let mut streams = Vec::new();
     for _ in 0..1_024 {
         let (client, _) = Client::connect(&service, PRIMED).await;

@@ -10,6 +10,7 @@ mod input;
 mod project;
 mod prompts;
 mod resources;
+mod skills;
 mod stdio;
 mod support;
 mod tools;

@@ -6,5 +6,4 @@ mod common;
 mod forging;
 mod modules;
 mod requests;
-mod schema_suite;
 mod sdks;

@@ -12,8 +12,9 @@ use hinagata::{
 };
 use jsonc_parser::{
     ParseOptions,
-    cst::{CstInputValue, CstObject, CstRootNode},
+    cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode},
 };
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 
 use super::hosts::{HostSpec, Scope, Syntax};
@@ -61,7 +62,9 @@ impl ConfigFile {
                     .unwrap_or_else(|| root.object_value_or_set().object_value_or_set(self.host.servers_key));
                 match servers.get(name) {
                     Some(known) => known.set_value(input_value(entry)),
-                    None => drop(servers.append(name, input_value(entry))),
+                    None => {
+                        servers.append(name, input_value(entry));
+                    }
                 }
             }
             None => {
@@ -98,39 +101,48 @@ impl ConfigFile {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        CstRootNode::parse(text, &options).map_err(|error| {
+        let invalid = |what: &str, line: usize, column: usize| {
             let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-            let (line, column) = (number(error.line_display()), number(error.column_display()));
-            let what = error.kind().to_string().to_lowercase();
-            let place = Place::at_line(&self.path.display().to_string(), text, line, column);
-            self.invalid(format!("not valid JSON: {what}")).at(place)
-        })
+            let place =
+                Place::at_line(&self.path.display().to_string(), text, number(line), number(column.max(1)));
+            self.invalid(&format!("not valid JSON: {}", what.to_lowercase())).at(place)
+        };
+        // The tree has comments, whether they are allowed or not.
+        if !has_comments && !text.trim().is_empty() {
+            let strict: Result<IgnoredAny, _> = serde_json::from_str(text);
+            strict.map_err(|error| {
+                let what = error.to_string();
+                invalid(what.split(" at line").next().unwrap_or(&what), error.line(), error.column())
+            })?;
+        }
+        CstRootNode::parse(text, &options)
+            .map_err(|error| invalid(&error.kind().to_string(), error.line_display(), error.column_display()))
     }
 
     /// The object with the servers, if it exists.
     fn servers_object(&self, root: &CstRootNode) -> Result<Option<CstObject>, Error> {
         let Some(value) = root.value() else { return Ok(None) };
-        let object = value.as_object().ok_or_else(|| self.invalid("expected an object".to_owned()))?;
+        let object = value.as_object().ok_or_else(|| self.invalid("expected an object"))?;
         let key = self.host.servers_key;
         let count_of = |object: &CstObject, key: &str| {
             object.properties().iter().filter(|known| known.decoded_name().as_deref() == Some(key)).count()
         };
         // Programs disagree about which of them counts.
         if count_of(&object, key) > 1 {
-            return Err(self.invalid(format!("`{key}` occurs more than once")));
+            return Err(self.invalid(&format!("`{key}` occurs more than once")));
         }
         let Some(property) = object.get(key) else { return Ok(None) };
         let servers =
-            property.object_value().ok_or_else(|| self.invalid(format!("`{key}` is not an object")))?;
-        for known in servers.properties().iter().filter_map(|known| known.decoded_name()) {
+            property.object_value().ok_or_else(|| self.invalid(&format!("`{key}` is not an object")))?;
+        for known in servers.properties().iter().filter_map(CstObjectProp::decoded_name) {
             if count_of(&servers, &known) > 1 {
-                return Err(self.invalid(format!("`{key}.{known}` occurs more than once")));
+                return Err(self.invalid(&format!("`{key}.{known}` occurs more than once")));
             }
         }
         Ok(Some(servers))
     }
 
-    fn invalid(&self, problem: String) -> Error {
+    fn invalid(&self, problem: &str) -> Error {
         Error::definition(Reason::Syntax, format!("{}: {problem}", self.path.display()))
             .with("path", self.path.display().to_string())
             .with_hint(format!(

@@ -286,18 +286,15 @@ impl Report<'_> {
         }
         match &answers.rendered {
             Some((name, Ok(()))) => {
-                drop(self.add(about, "get", State::Good, format!("`{name}` was rendered")))
+                self.add(about, "get", State::Good, format!("`{name}` was rendered"));
             }
             Some((name, Err(problem))) => {
                 self.add(about, "get", State::Problem, format!("`{name}` fails: {problem}")).advice =
                     Some(format!("run `hina render {name}`"));
             }
-            None => drop(self.add(
-                about,
-                "get",
-                State::Good,
-                "every prompt requires arguments; none was rendered",
-            )),
+            None => {
+                self.add(about, "get", State::Good, "every prompt requires arguments; none was rendered");
+            }
         }
         let is_short = |prompt: &&Prompt| prompt.name.starts_with("p-") && prompt.title.is_some();
         let short: Vec<String> = answers
@@ -326,9 +323,10 @@ impl Report<'_> {
             Some(root) => self.globals.with_root(base.join(root)),
             None => self.globals.without_root(),
         };
-        let workspace = match Workspace::open_quietly(&globals) {
-            Ok(workspace) => workspace,
-            Err(_) => return,
+        let Ok(workspace) = Workspace::open_quietly(&globals) else {
+            self.add(about, "prompts", State::Warning, "the workspace of the entry cannot be opened here")
+                .advice = Some("run `hina doctor` in the workspace".to_owned());
+            return;
         };
         let catalog = workspace.open_catalog();
         let problems = catalog.check();
@@ -355,7 +353,9 @@ impl Report<'_> {
             })
             .collect();
         match missing.is_empty() {
-            true => drop(self.add(about, "prompts", State::Good, "every prompt of the workspace is offered")),
+            true => {
+                self.add(about, "prompts", State::Good, "every prompt of the workspace is offered");
+            }
             false => {
                 let text =
                     format!("not offered, because hidden, broken or in conflict: {}", join_names(&missing));

@@ -86,9 +86,8 @@ fn read_skills(globals: &Globals, has_arguments: bool) -> Result<SkillSet, Failu
 
 fn skill_warnings(set: &SkillSet) -> Vec<String> {
     let left_out = set.left_out.iter().map(|(id, reason)| format!("`{id}` is not a skill: {reason}"));
-    let notes = set.skills.iter().flat_map(|skill| {
-        skill.notes.iter().map(|note| format!("`{}` as the skill `{}`: {note}", skill.id, skill.name))
-    });
+    let noted = set.skills.iter().filter(|skill| !skill.notes.is_empty());
+    let notes = noted.map(|skill| format!("in the skill `{}`: {}", skill.name, skill.notes.join("; ")));
     left_out.chain(notes).collect()
 }
 
