@@ -65,8 +65,8 @@ pub struct Session {
     waiting: Mutex<Vec<PendingSubscription>>,
     /// Notifies the client of changes.
     follower: Mutex<Option<JoinHandle<()>>>,
-    /// The profile of the client, in revisions with sessions.
-    profile: OnceLock<&'static HostProfile>,
+    /// What the client needs, in revisions with sessions.
+    view: OnceLock<HostView>,
     ending: Ending,
 }
 
@@ -106,7 +106,7 @@ impl Mcp {
             roots: ClientRoots::default(),
             waiting: Mutex::default(),
             follower: Mutex::new(None),
-            profile: OnceLock::new(),
+            view: OnceLock::new(),
             ending: Ending::default(),
         }
     }
@@ -154,12 +154,15 @@ impl Session {
 
     /// What the client of a request needs. The setting decides before the name of the client.
     fn host_view(&self, context: &RequestContext<RoleServer>) -> HostView {
-        let profile = self.shared.host_profile.unwrap_or_else(|| {
-            let known = || HostProfile::for_client(context.client_info().as_ref());
-            // A session has one client; without sessions, each request may have another.
-            if input::supports_input_required(context) { known() } else { self.profile.get_or_init(known) }
-        });
-        HostView { profile, ..self.tool_view(context) }
+        let read_view = || {
+            let by_client = || HostProfile::for_client(context.client_info().as_ref());
+            HostView {
+                profile: self.shared.host_profile.unwrap_or_else(by_client),
+                ..self.tool_view(context)
+            }
+        };
+        // A session has one client; without sessions, each request may have another.
+        if input::supports_input_required(context) { read_view() } else { *self.view.get_or_init(read_view) }
     }
 
     /// What the client of a tool call needs: arguments come from a model, and the result goes to it.
