@@ -2,7 +2,7 @@
 
 use hinagata::{
     Catalog, Code, Engine, Reason, Result,
-    definition::{Body, Definition, Inherited, Parameter, Part, ValueType},
+    definition::{Body, Definition, Inherited, Origin, Parameter, Part, ValueType},
 };
 use rmcp::model::{Icon, MetaObject, Prompt, PromptArgument};
 use serde_json::{Map, Value, json};
@@ -71,7 +71,10 @@ impl PublicPrompt {
 
     /// Whether a render of it may read the project directory.
     pub(crate) fn needs_project(&self) -> bool {
-        self.inherited.parameters.iter().any(|parameter| parameter.kind == ValueType::File)
+        let reads = |parameter: &Parameter| {
+            parameter.kind == ValueType::File || matches!(parameter.origin, Origin::Project(_))
+        };
+        self.inherited.parameters.iter().any(reads)
     }
 
     /// The resources that its messages embed literally, without placeholders.

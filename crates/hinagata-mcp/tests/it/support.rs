@@ -160,7 +160,10 @@ impl Served {
         let sources = SettingsSources::read(root.path(), &nobody).expect("settings can be read");
         let settings = Settings::resolve(&sources, true).expect("settings are fine");
         let resources = Resources::from_settings(&settings, root.path(), true).expect("resources are fine");
-        let engine = Engine::builder(root.path()).with_trust(true).open();
+        let engine = Engine::builder(root.path())
+            .with_trust(true)
+            .with_project_reader(Arc::new(hinagata_agent::ProjectPacker::new(&settings, true)))
+            .open();
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
         let viewer = Some(Viewer::for_owner());
         let mut options = McpOptions { viewer, resources, project, ..McpOptions::default() };
