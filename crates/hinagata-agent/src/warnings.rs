@@ -113,7 +113,7 @@ impl Project {
 
 /// The paths of entries without a notice of their own.
 fn unreported_paths(report: &Report, wanted: impl Fn(&Entry) -> bool) -> Vec<&str> {
-    let is_reported = |entry: &&Entry| report.notices.iter().any(|notice| notice.about == entry.path);
+    let is_reported = |entry: &&Entry| report.notices.iter().any(|notice| entry.path == notice.about);
     let left = report.entries.iter().filter(|entry| wanted(entry) && !is_reported(entry));
     left.map(|entry| entry.path.as_str()).collect()
 }

@@ -66,10 +66,21 @@ pub fn type_of_name(name: &str) -> Option<&'static str> {
 /// The media type of a file: by its bytes, else by its name, else `text/plain` or `application/octet-stream`.
 #[must_use]
 pub fn type_of_file(name: &str, bytes: &[u8]) -> &'static str {
-    let is_text = std::str::from_utf8(bytes).is_ok();
+    let is_text = std::str::from_utf8(bytes).is_ok() && !bytes.contains(&0);
     let by_name = || type_of_name(name).filter(|kind| is_text || !kind.starts_with("text/"));
     let rest = if is_text { "text/plain" } else { "application/octet-stream" };
     detect_media_type(bytes).or_else(by_name).unwrap_or(rest)
+}
+
+/// The bytes as text.
+///
+/// # Errors
+/// The bytes, if they are not UTF-8 or contain NUL, which no text has.
+pub fn into_text(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+    if bytes.contains(&0) {
+        return Err(bytes);
+    }
+    String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)
 }
 
 /// Whether `text` is a media type such as `image/png`.
@@ -115,8 +126,16 @@ mod tests {
         assert_eq!(type_of_file("a.md", b"# hi"), "text/markdown");
         assert_eq!(type_of_file("a.md", b"\xff\xfe\x00"), "application/octet-stream");
         assert_eq!(type_of_file("noise", b"RIFF\x00\x00\x00\x00WAVEfmt "), "audio/wav");
-        assert_eq!(type_of_file("noise", b"xxxx\x00\x00\x00\x00WAVEfmt "), "text/plain");
+        assert_eq!(type_of_file("noise", b"xxxx____WAVEfmt "), "text/plain");
+        assert_eq!(type_of_file("noise.txt", b"xxxx\x00\x00"), "application/octet-stream");
         assert_eq!((type_of_name("dir.png/file"), type_of_name("x.PNG")), (None, Some("image/png")));
+    }
+
+    #[test]
+    fn bytes_with_nul_are_no_text() {
+        assert_eq!(into_text(b"abc".to_vec()), Ok("abc".to_owned()));
+        assert_eq!(into_text(b"a\0c".to_vec()), Err(b"a\0c".to_vec()));
+        assert_eq!(into_text(b"\xff".to_vec()), Err(b"\xff".to_vec()));
     }
 
     #[test]

@@ -57,7 +57,7 @@ fn files(entry: &Entry) -> Result<BTreeMap<String, Arc<str>>, String> {
 }
 
 /// The difference of two texts. Empty if they are equal.
-fn unified_diff_text(old_path: &str, new_path: &str, old: &str, new: &str) -> String {
+pub(crate) fn unified_diff_text(old_path: &str, new_path: &str, old: &str, new: &str) -> String {
     if old == new {
         return String::new();
     }

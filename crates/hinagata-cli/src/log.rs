@@ -9,11 +9,12 @@ use crate::{failure::Failure, telemetry::Telemetry, workspace::Workspace};
 /// Sends logs to standard error, filtered by the settings, and trace spans to a collector.
 pub(crate) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) -> Result<(), Failure> {
     let wanted = workspace.host.settings.text("server.log").unwrap_or("info");
-    // The MCP library logs every error response.
-    let filter = EnvFilter::builder().parse(format!("rmcp=error,{wanted}")).map_err(|error| {
-        Failure::usage_error(format!("invalid filter `{wanted}` in the setting server.log: {error}"))
-            .with_hint("one of error, warn, info, debug, trace")
-    })?;
+    // The MCP library logs every error response, and each client that leaves as an error.
+    let filter =
+        EnvFilter::builder().parse(format!("rmcp=error,rmcp::service=off,{wanted}")).map_err(|error| {
+            Failure::usage_error(format!("invalid filter `{wanted}` in the setting server.log: {error}"))
+                .with_hint("one of error, warn, info, debug, trace")
+        })?;
     let log = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let log = match workspace.host.settings.text("server.log_format") {
         Some("json") => log.json().boxed(),

@@ -60,6 +60,18 @@ impl Globals {
         self.root.clone().or_else(variable)
     }
 
+    /// The workspace root as the call names it.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn named_by_flag(&self) -> Option<&std::path::Path> {
+        self.root.as_deref()
+    }
+
+    /// The settings of the call, as `KEY=VALUE`.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn settings(&self) -> &[String] {
+        &self.settings
+    }
+
     /// The same with one more setting.
     pub(crate) fn with_settings(&self, more: impl IntoIterator<Item = String>) -> Self {
         let mut globals = self.clone();
@@ -73,6 +85,12 @@ impl Globals {
         let mut globals = self.clone();
         globals.settings = more.into_iter().chain(globals.settings).collect();
         globals
+    }
+
+    /// The same with the workspace at `root`.
+    #[cfg(feature = "mcp")]
+    pub(crate) fn with_root(&self, root: PathBuf) -> Self {
+        Self { root: Some(root), ..self.clone() }
     }
 
     /// The same with the workspace that the environment and the current directory lead to.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use hinagata_tokens::{RunningCount, TokenCount, TokenCounter};
+use hinagata_tokens::{PartCount, RunningCount, TokenCount, TokenCounter};
 
 use crate::{Result, options::Tokens};
 
@@ -29,6 +29,11 @@ impl Counter {
         self.0.as_ref().map(|counter| counter.count_tokens(text))
     }
 
+    /// Counts a part of a text, if tokens are counted.
+    pub(crate) fn count_part(&self, text: &str) -> Option<PartCount> {
+        self.0.as_ref().map(|counter| counter.count_part(text))
+    }
+
     /// What `text` takes from the budget: its tokens, with the error of an estimate.
     pub(crate) fn cost(&self, text: &str) -> usize {
         self.count(text).map_or(0, TokenCount::upper_bound)
@@ -48,13 +53,25 @@ impl CountedText {
     pub(crate) fn total(&self) -> Option<TokenCount> {
         self.0.as_ref().map(RunningCount::total)
     }
+
+    /// Adds a text.
+    pub(crate) fn push_text(&mut self, text: &str) {
+        if let Some(running) = &mut self.0 {
+            running.push_text(text);
+        }
+    }
+
+    /// Adds a part that was counted before.
+    pub(crate) fn push_part(&mut self, part: &PartCount) {
+        if let Some(running) = &mut self.0 {
+            running.push_part(part);
+        }
+    }
 }
 
 impl Write for CountedText {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(running) = &mut self.0 {
-            running.push_text(str::from_utf8(bytes).map_err(io::Error::other)?);
-        }
+        self.push_text(str::from_utf8(bytes).map_err(io::Error::other)?);
         Ok(bytes.len())
     }
 

@@ -6,6 +6,7 @@
 use hinagata_secrets::{OmittedText, RedactedFile, Redactor};
 
 use crate::{
+    detail::Detail,
     kinds::KindRule,
     order::RankedFile,
     part::Part,
@@ -13,6 +14,7 @@ use crate::{
     remaining::Remaining,
     report::{Entry, LeftOutReason, PackedForm, Report},
     rungs::{Piece, Rungs},
+    shown_path::ShownPath,
     sink::PrintedFile,
     tree::FileTree,
 };
@@ -83,7 +85,7 @@ impl<'l> Ledger<'l> {
             }
             ReadResult::TooLarge { bytes } => self.lower(part, path, bytes),
             ReadResult::Text(text) => match self.redact(&part.shown_path(path), *text) {
-                Ok((text, redacted)) => match self.fitting_piece(part, ranked, &text) {
+                Ok((mut text, redacted)) => match self.fitting_piece(part, ranked, &mut text) {
                     Some(piece) => return Decision::Pack(self.accept(part, ranked, text, piece, redacted)),
                     None => self.lower(part, path, text.size.max(text.content.len() as u64)),
                 },
@@ -122,7 +124,7 @@ impl<'l> Ledger<'l> {
         let path = &ranked.file.path;
         match ranked.kind.filter(|_| rule == KindRule::Omit) {
             Some(kind) => self.leave_out(part, Entry::left_out(path, kind.into(), None)),
-            None => self.lower_with(part, path, None, format!("the limit is {most} files")),
+            None => self.lower_with(part, path, None, format!("the limit is {most} files").into()),
         }
     }
 
@@ -131,7 +133,7 @@ impl<'l> Ledger<'l> {
         bytes > self.remaining.largest_file(self.compat)
     }
 
-    fn fitting_piece(&self, part: &Part<'_>, ranked: &RankedFile, text: &ReadText<'_>) -> Option<Piece> {
+    fn fitting_piece(&self, part: &Part<'_>, ranked: &RankedFile, text: &mut ReadText<'_>) -> Option<Piece> {
         let (bytes, tokens) = (self.remaining.bytes(), self.remaining.tokens());
         // The profile counts what is larger: the file or its text.
         if self.compat && text.size > bytes || self.is_too_large(text.size) && !ranked.is_requested() {
@@ -139,7 +141,7 @@ impl<'l> Ledger<'l> {
         }
         let path = part.shown_path(&ranked.file.path);
         let fits = |piece: &Piece| piece.bytes <= bytes && piece.cost() <= tokens;
-        let piece = match text.piece.clone() {
+        let piece = match text.piece.take() {
             Some(piece) if fits(&piece) => Some(piece),
             // Less is left than when it was read.
             Some(_) if !self.compat => self.rungs.highest_rung(&path, &text.content, bytes, tokens),
@@ -164,7 +166,7 @@ impl<'l> Ledger<'l> {
         let mut entry = Entry::packed(&ranked.file.path, piece.form)
             .with_size(Some(piece.bytes))
             .with_tokens(piece.tokens.map(|counted| counted.tokens))
-            .with_detail(text_detail(&text));
+            .with_detail(text_detail(&text).map(Detail::from));
         entry.encoding = text.encoding;
         let content = piece.text.unwrap_or(text.content);
         if let Some(redacted) = redacted.and_then(|redacted| shown_marks(redacted, &content)) {
@@ -173,27 +175,27 @@ impl<'l> Ledger<'l> {
         }
         let form = entry.form().unwrap_or(piece.form);
         self.report.entries.push(part.own_entry(entry));
-        PrintedFile { path: part.shown_path(&ranked.file.path), form, content }
+        PrintedFile { path: part.shown_path(&ranked.file.path), form, content, count: piece.count }
     }
 
     /// Lists the name of a file that does not fit, or leaves it out.
-    fn lower(&mut self, part: &Part<'_>, path: &str, size: u64) {
+    fn lower(&mut self, part: &Part<'_>, path: &ShownPath, size: u64) {
         let (bytes, tokens) = (self.remaining.bytes(), self.remaining.tokens());
         let detail = match size > bytes || tokens == usize::MAX {
-            true => size_detail(size, bytes),
-            false => format!("{size} bytes, {tokens} tokens are left"),
+            true => Detail::Bytes { size, left: bytes },
+            false => Detail::Tokens { size, left: tokens },
         };
         self.lower_with(part, path, Some(size), detail);
     }
 
-    fn lower_with(&mut self, part: &Part<'_>, path: &str, size: Option<u64>, detail: String) {
+    fn lower_with(&mut self, part: &Part<'_>, path: &ShownPath, size: Option<u64>, detail: Detail) {
         let shown = part.shown_path(path);
         let named = !self.compat && self.name_file(&shown, matches!(part, Part::Files));
         let entry = match named {
-            true => Entry::packed(path, PackedForm::Named).with_detail(Some(detail)),
-            false => Entry::left_out(path, LeftOutReason::Budget, detail),
+            true => Entry::packed(path, PackedForm::Named),
+            false => Entry::left_out(path, LeftOutReason::Budget, None),
         };
-        self.leave_out(part, entry.with_size(size));
+        self.leave_out(part, entry.with_size(size).with_detail(Some(detail)));
     }
 
     /// Whether the text has the name of a file: in the tree, or in the list at its end.
@@ -229,11 +231,6 @@ impl<'l> Ledger<'l> {
     pub(crate) fn is_overdrawn(&self) -> bool {
         self.overdrawn
     }
-}
-
-/// The detail of a file that does not fit.
-pub(crate) fn size_detail(size: u64, left: u64) -> String {
-    format!("{size} bytes, {left} are left")
 }
 
 /// What was redacted, as far as its marks are in what is printed of the text.

@@ -43,19 +43,19 @@ impl Report {
         let (mut unreadable, mut replaced) = (Vec::new(), Vec::new());
         for entry in &self.entries {
             match entry.reason() {
-                Some(reason) if named.contains(&entry.path) => {
+                Some(reason) if named.contains(entry.path.as_str()) => {
                     self.notices.push(Notice::for_entry(entry, reason));
                 }
                 Some(LeftOutReason::Unreadable) => unreadable.push(match &entry.detail {
                     Some(detail) => format!("{} ({detail})", entry.path),
-                    None => entry.path.clone(),
+                    None => entry.path.to_string(),
                 }),
-                None if named.contains(&entry.path) && !entry.is_in_form(form) => {
-                    let (path, state) = (&entry.path, entry.state.as_str());
+                None if named.contains(entry.path.as_str()) && !entry.is_in_form(form) => {
+                    let (path, state) = (entry.path.as_str(), entry.state.as_str());
                     let message = format!("`{path}` is {state}: it does not fit");
                     self.notices.push(Notice::new(path, None, message));
                 }
-                None if entry.has_replaced_bytes() => replaced.push(entry.path.clone()),
+                None if entry.has_replaced_bytes() => replaced.push(entry.path.to_string()),
                 _ => {}
             }
         }

@@ -80,11 +80,14 @@ impl<'o> Order<'o> {
             files.into_iter().map(|file| self.rank_file(file, base, facts)).collect();
         match self.options.compat {
             true => ranked.sort_by(|one, other| one.0.wishes.cmp(&other.0.wishes)),
-            false => ranked.sort_by(|(one, first), (other, second)| {
+            // No path occurs twice; a stable sort would need room for a copy.
+            false => ranked.sort_unstable_by(|(one, first), (other, second)| {
                 one.cmp(other).then_with(|| compare_paths(&first.file.path, &second.file.path))
             }),
         }
-        ranked.into_iter().map(|(_, file)| file).collect()
+        let mut files: Vec<RankedFile> = ranked.into_iter().map(|(_, file)| file).collect();
+        files.shrink_to_fit();
+        files
     }
 
     fn rank_file(&self, file: FoundFile, base: &Path, facts: &RepositoryFacts) -> (Rank, RankedFile) {
@@ -228,7 +231,7 @@ mod tests {
 
     fn ranked(options: &ContextOptions, paths: &[&str]) -> Vec<String> {
         let found = |path: &&str| FoundFile {
-            path: (*path).to_owned(),
+            path: (*path).into(),
             real: None,
             linked: false,
             named: false,
@@ -237,7 +240,7 @@ mod tests {
         let files = paths.iter().map(found).collect();
         let order = Order::new(options).expect("reads");
         let ranked = order.rank_files(files, Path::new("/none"), &RepositoryFacts::default());
-        ranked.into_iter().map(|ranked| ranked.file.path).collect()
+        ranked.into_iter().map(|ranked| ranked.file.path.into()).collect()
     }
 
     fn options(focus: &[&str], priorities: &[(&str, f64)]) -> ContextOptions {

@@ -137,7 +137,12 @@ impl<'p> Packer<'p> {
         let selector = Selector::new(base, self.job.wanted_files(), &facts)?;
         let selected = self.job.select(&selector);
         let is_secret = |path: &str| guard.refuses_name(path).is_some();
-        Ok(selected.files.into_iter().map(|found| found.path).filter(|path| !is_secret(path)).collect())
+        Ok(selected
+            .files
+            .into_iter()
+            .map(|found| found.path.into())
+            .filter(|path: &String| !is_secret(path))
+            .collect())
     }
 
     /// Lists one directory beneath the base, as paths from the base in byte order: the files, and the subdirectories with a
@@ -227,7 +232,8 @@ fn sort_entries(report: &mut Report, options: &ContextOptions) {
         let id = id.as_ref()?;
         options.resources.iter().position(|resource| resource.id == *id)
     };
-    report.entries.sort_by(|one, other| {
+    // A stable sort would need room for a copy of the list, which can be long.
+    report.entries.sort_unstable_by(|one, other| {
         place(&one.resource).cmp(&place(&other.resource)).then_with(|| compare_paths(&one.path, &other.path))
     });
 }

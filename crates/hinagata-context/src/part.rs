@@ -38,8 +38,10 @@ impl<'r> Part<'r> {
 
     /// The entry of a file of this part.
     pub(crate) fn own_entry(&self, mut entry: Entry) -> Entry {
-        entry.path = self.shown_path(&entry.path);
-        entry.resource = self.resource().map(|resource| resource.id.clone());
+        if let Self::Bundle(resource, _) = self {
+            entry.path = self.shown_path(&entry.path).into();
+            entry.resource = Some(resource.id.clone());
+        }
         entry
     }
 }

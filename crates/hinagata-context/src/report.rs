@@ -6,14 +6,14 @@ use hinagata_secrets::RedactedFile;
 use hinagata_tokens::TokenCount;
 use serde::Serialize;
 
-use crate::options::TextForm;
 pub(crate) use crate::state::{FileState, LeftOutReason, PackedForm};
+use crate::{detail::Detail, options::TextForm, shown_path::ShownPath};
 
 /// The outcome for a file, a skipped directory or a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// The path from the base directory; the path of a directory ends with a slash.
-    pub path: String,
+    pub path: ShownPath,
     /// The resource it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resource: Option<String>,
@@ -34,25 +34,25 @@ pub struct Entry {
     pub encoding: Option<&'static str>,
     /// The details: the rule, the limit or the error.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub detail: Option<String>,
+    pub detail: Option<Detail>,
 }
 
 impl Entry {
     /// An entry that is left out.
     pub(crate) fn left_out(
-        path: impl Into<String>,
+        path: impl Into<ShownPath>,
         reason: LeftOutReason,
         detail: impl Into<Option<String>>,
     ) -> Self {
-        Self::new(path, FileState::LeftOut(reason)).with_detail(detail.into())
+        Self::new(path, FileState::LeftOut(reason)).with_detail(detail.into().map(Detail::from))
     }
 
     /// An entry in the context.
-    pub(crate) fn packed(path: impl Into<String>, form: PackedForm) -> Self {
+    pub(crate) fn packed(path: impl Into<ShownPath>, form: PackedForm) -> Self {
         Self::new(path, FileState::Packed(form))
     }
 
-    fn new(path: impl Into<String>, state: FileState) -> Self {
+    fn new(path: impl Into<ShownPath>, state: FileState) -> Self {
         Self {
             path: path.into(),
             resource: None,
@@ -80,7 +80,7 @@ impl Entry {
         self
     }
 
-    pub(crate) fn with_detail(mut self, detail: Option<String>) -> Self {
+    pub(crate) fn with_detail(mut self, detail: Option<Detail>) -> Self {
         self.detail = detail;
         self
     }
@@ -102,8 +102,10 @@ impl Entry {
         if self.form() == Some(PackedForm::Taken) {
             self.state = FileState::Packed(PackedForm::Redacted);
         }
-        self.detail =
-            Some(self.detail.take().map_or(summary.clone(), |detail| format!("{detail}, {summary}")));
+        self.detail = Some(match &self.detail {
+            Some(detail) => format!("{detail}, {summary}").into(),
+            None => summary.into(),
+        });
     }
 
     /// Whether its text is in the context, at least in parts.
@@ -139,7 +141,7 @@ impl Entry {
 
     /// Whether U+FFFD replaces bytes of its text.
     pub(crate) fn has_replaced_bytes(&self) -> bool {
-        self.detail.as_ref().is_some_and(|detail| detail.contains("replaced by U+FFFD"))
+        matches!(&self.detail, Some(Detail::Text(detail)) if detail.contains("replaced by U+FFFD"))
     }
 
     /// The number of files that the entry stands for.
@@ -314,7 +316,7 @@ impl Notice {
 
     /// The notice about a named file that is left out.
     pub(crate) fn for_entry(entry: &Entry, reason: LeftOutReason) -> Self {
-        let path = &entry.path;
+        let path = entry.path.as_str();
         let why = entry.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
         Self::new(path, reason, format!("`{path}` is left out: {}{why}", reason.describe()))
     }

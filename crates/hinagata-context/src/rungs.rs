@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use hinagata_tokens::TokenCount;
+use hinagata_tokens::{PartCount, TokenCount};
 
 use crate::{
     count::Counter,
@@ -21,6 +21,8 @@ pub(crate) struct Piece {
     pub(crate) text: Option<String>,
     /// The tokens, with the lines around the text, if counted.
     pub(crate) tokens: Option<TokenCount>,
+    /// The count of the text with the lines around it, to be added to others.
+    pub(crate) count: Option<PartCount>,
     pub(crate) bytes: u64,
 }
 
@@ -104,7 +106,8 @@ impl Rungs<'_> {
         if size > bytes {
             return None;
         }
-        let counted = self.count_file(path, form, &text);
+        let count = self.count_file(path, form, &text);
+        let counted = count.as_ref().and_then(|count| self.count_behind_separator(count));
         if counted.is_some_and(|counted| counted.upper_bound() > tokens) {
             return None;
         }
@@ -112,17 +115,25 @@ impl Rungs<'_> {
             Cow::Borrowed(_) if form == PackedForm::Taken => None,
             text => Some(text.into_owned()),
         };
-        Some(Piece { form, text, tokens: counted, bytes: size })
+        Some(Piece { form, text, tokens: counted, count, bytes: size })
     }
 
-    /// The tokens of a file with the lines around it.
-    fn count_file(&self, path: &str, form: PackedForm, text: &str) -> Option<TokenCount> {
+    /// The count of a file with the lines around it.
+    fn count_file(&self, path: &str, form: PackedForm, text: &str) -> Option<PartCount> {
         if !self.counter.is_counting() {
             return None;
         }
         let around = self.frame.enclose_file(path, state_word(form), text);
         let inner = self.frame.escape_content(text);
-        self.counter.count(&format!("{}{}{inner}{}", self.frame.separator(), around.open, around.close))
+        self.counter.count_part(&format!("{}{inner}{}", around.open, around.close))
+    }
+
+    /// The tokens of a file with what separates it from the file before.
+    fn count_behind_separator(&self, count: &PartCount) -> Option<TokenCount> {
+        let mut running = self.counter.start();
+        running.push_text(self.frame.separator());
+        running.push_part(count);
+        running.total()
     }
 }
 

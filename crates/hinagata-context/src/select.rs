@@ -14,6 +14,7 @@ use crate::{
     options::Rules,
     report::{Entry, LeftOutReason, Notice},
     selection::{Excluded, Selection, Unasked, Walk},
+    shown_path::ShownPath,
     walk::{FoundFile, Walker, leads_out, leads_outside, outside_entry},
 };
 
@@ -242,9 +243,9 @@ fn plain_name(path: &str) -> String {
 
 /// Keeps the first occurrence of each path.
 fn remove_duplicates(selected: &mut SelectedFiles) {
-    let mut seen: HashSet<String> = HashSet::new();
+    let mut seen: HashSet<ShownPath> = HashSet::new();
     selected.files.retain(|file| seen.insert(file.path.clone()));
-    let mut reported: HashSet<String> = HashSet::new();
+    let mut reported: HashSet<ShownPath> = HashSet::new();
     selected.left_out.retain(|entry| !seen.contains(&entry.path) && reported.insert(entry.path.clone()));
 }
 
@@ -256,7 +257,7 @@ fn leave_out_links(selected: &mut SelectedFiles, base: &Path) {
     if targets.is_empty() {
         return;
     }
-    let mut taken: HashMap<PathBuf, String> = HashMap::new();
+    let mut taken: HashMap<PathBuf, ShownPath> = HashMap::new();
     for file in selected.files.iter().filter(|file| !file.linked) {
         let full = file.full_path(base);
         if targets.contains(&full) {

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use hinagata_tokens::TokenCount;
+use hinagata_tokens::{PartCount, TokenCount};
 
 use crate::{
     Result,
@@ -22,6 +22,8 @@ pub(crate) struct PrintedFile {
     pub(crate) path: String,
     pub(crate) form: PackedForm,
     pub(crate) content: String,
+    /// The count of its text with the lines around it, unless the text was changed since.
+    pub(crate) count: Option<PartCount>,
 }
 
 /// Receives packed files, resources and sections.
@@ -61,8 +63,9 @@ impl Sink for Collected {
     fn file(&mut self, resource: Option<&Resource>, file: &PrintedFile) -> Result<()> {
         let first = !self.text.open;
         self.text.file(resource, file)?;
-        let PrintedFile { path, form, content } = file.clone();
-        let file = PackedFile { path, bytes: content.len() as u64, content, form };
+        let PrintedFile { path, form, content, .. } = file;
+        let (path, content) = (path.clone(), content.clone());
+        let file = PackedFile { path, bytes: content.len() as u64, content, form: *form };
         let Some(resource) = resource else {
             self.files.push(file);
             return Ok(());
@@ -129,12 +132,20 @@ impl<W: Write> Streamed<W> {
     }
 }
 
-impl<W: Write> Sink for Streamed<W> {
-    fn file(&mut self, resource: Option<&Resource>, file: &PrintedFile) -> Result<()> {
+impl<W: Write> Streamed<W> {
+    /// Opens the section of a bundle before its first file.
+    fn open_bundle(&mut self, resource: Option<&Resource>) -> Result<()> {
         if let Some(resource) = resource.filter(|_| !self.open) {
             self.open = true;
             self.writer.open_resource(resource, ResourceBody::Files)?;
         }
+        Ok(())
+    }
+}
+
+impl<W: Write> Sink for Streamed<W> {
+    fn file(&mut self, resource: Option<&Resource>, file: &PrintedFile) -> Result<()> {
+        self.open_bundle(resource)?;
         Ok(self.writer.write_file(&file.path, state_word(file.form), &file.content)?)
     }
 
@@ -161,14 +172,14 @@ impl<W: Write> Sink for Streamed<W> {
     }
 }
 
-/// Counts the tokens of a text on its way to another sink.
+/// Counts the tokens of a text, on its way to another sink if there is one.
 pub(crate) struct Counted<'s> {
-    sink: &'s mut dyn Sink,
+    sink: Option<&'s mut dyn Sink>,
     count: Streamed<CountedText>,
 }
 
 impl<'s> Counted<'s> {
-    pub(crate) fn new(sink: &'s mut dyn Sink, count: CountedText, frame: Frame) -> Self {
+    pub(crate) fn new(sink: Option<&'s mut dyn Sink>, count: CountedText, frame: Frame) -> Self {
         Self { sink, count: Streamed::new(count, frame) }
     }
 
@@ -176,31 +187,44 @@ impl<'s> Counted<'s> {
     pub(crate) fn total(self) -> Result<Option<TokenCount>> {
         Ok(self.count.finish()?.total())
     }
+
+    fn pass_on(&mut self, pass: impl FnOnce(&mut dyn Sink) -> Result<()>) -> Result<()> {
+        match &mut self.sink {
+            Some(sink) => pass(&mut **sink),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Sink for Counted<'_> {
     fn file(&mut self, resource: Option<&Resource>, file: &PrintedFile) -> Result<()> {
-        self.count.file(resource, file)?;
-        self.sink.file(resource, file)
+        match &file.count {
+            Some(count) => {
+                self.count.open_bundle(resource)?;
+                self.count.writer.count_file(count)?;
+            }
+            None => self.count.file(resource, file)?,
+        }
+        self.pass_on(|sink| sink.file(resource, file))
     }
 
     fn template(&mut self, resource: &Resource, text: &str) -> Result<()> {
         self.count.template(resource, text)?;
-        self.sink.template(resource, text)
+        self.pass_on(|sink| sink.template(resource, text))
     }
 
     fn end(&mut self, resource: &Resource) -> Result<()> {
         self.count.end(resource)?;
-        self.sink.end(resource)
+        self.pass_on(|sink| sink.end(resource))
     }
 
     fn section(&mut self, section: &Section) -> Result<()> {
         self.count.section(section)?;
-        self.sink.section(section)
+        self.pass_on(|sink| sink.section(section))
     }
 
     fn framed(&mut self, text: &str) -> Result<()> {
         self.count.framed(text)?;
-        self.sink.framed(text)
+        self.pass_on(|sink| sink.framed(text))
     }
 }

@@ -10,8 +10,9 @@ use hinagata_tokens::TokenCount;
 
 use crate::{
     Error, Result,
+    detail::Detail,
     job::{Content, FilePart, Gathered, Job, Progress, TemplatePart},
-    ledger::{Decision, Ledger, size_detail},
+    ledger::{Decision, Ledger},
     options::TemplateFile,
     order::{RankedFile, compare_paths},
     read::Reader,
@@ -77,7 +78,7 @@ impl<'w> Work<'w> {
             let remaining = Remaining::new(self.job.options.max_bytes, self.token_limit());
             let mut ledger = self.new_ledger(report, &remaining, tree.as_ref(), false);
             if self.rungs.counter.is_counting() {
-                let mut counted = Counted::new(sink, self.rungs.counter.start(), self.rungs.frame);
+                let mut counted = Counted::new(Some(sink), self.rungs.counter.start(), self.rungs.frame);
                 self.stream(&mut ledger, &mut counted)?;
                 ledger.report.set_tokens(counted.total()?);
             } else {
@@ -327,6 +328,7 @@ impl<'w> Work<'w> {
         };
         for ChosenFile { file, .. } in &mut chosen.files {
             let Some(redacted) = redact(&file.path, &mut file.content) else { continue };
+            file.count = None;
             if file.form == PackedForm::Taken {
                 file.form = PackedForm::Redacted;
             }
@@ -439,13 +441,13 @@ impl<'w> Work<'w> {
         let tokens = self.count_template(part, &text);
         let cost = tokens.map_or(0, TokenCount::upper_bound);
         let detail = match cost > ledger.remaining.tokens() {
-            _ if size > left => Some(size_detail(size, left)),
-            true => Some(format!("{cost} tokens, {} are left", ledger.remaining.tokens())),
+            _ if size > left => Some(Detail::Bytes { size, left }),
+            true => Some(format!("{cost} tokens, {} are left", ledger.remaining.tokens()).into()),
             false => None,
         };
         if let Some(detail) = detail {
-            let entry = Entry::left_out(&part.template.file, LeftOutReason::Budget, detail);
-            ledger.report.leave_out(own(entry.with_size(Some(size))));
+            let entry = Entry::left_out(&part.template.file, LeftOutReason::Budget, None);
+            ledger.report.leave_out(own(entry.with_size(Some(size)).with_detail(Some(detail))));
             return Ok(None);
         }
         ledger.remaining.take(size, cost);
@@ -473,9 +475,9 @@ impl<'w> Work<'w> {
         if !self.rungs.counter.is_counting() {
             return Ok(None);
         }
-        let mut printed = Streamed::new(self.rungs.counter.start(), self.rungs.frame);
-        self.print(chosen, ledger, &mut printed)?;
-        Ok(printed.finish()?.total())
+        let mut counted = Counted::new(None, self.rungs.counter.start(), self.rungs.frame);
+        self.print(chosen, ledger, &mut counted)?;
+        counted.total()
     }
 
     /// Prints what was chosen, by path.

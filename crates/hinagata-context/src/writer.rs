@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
+use hinagata_tokens::PartCount;
+
 use crate::{
+    count::CountedText,
     frame::{Frame, Group, ResourceBody},
     options::Resource,
     section::Section,
@@ -64,16 +67,21 @@ impl<W: Write> TextWriter<W> {
 
     /// Writes a file; `state` says how it is in the text, unless that is the whole file.
     pub(crate) fn write_file(&mut self, path: &str, state: Option<&str>, content: &str) -> io::Result<()> {
-        match self.any_in_bundle.as_mut().map(|any| std::mem::replace(any, true)) {
-            Some(true) => self.put(self.frame.separator())?,
-            Some(false) => {}
-            None => self.start_part(Some(Group::Files))?,
-        }
+        self.start_file()?;
         let around = self.frame.enclose_file(path, state, content);
         self.put(&around.open)?;
         let content = self.frame.escape_content(content);
         self.put(&content)?;
         self.put(&around.close)
+    }
+
+    /// Prepares for the next file.
+    fn start_file(&mut self) -> io::Result<()> {
+        match self.any_in_bundle.as_mut().map(|any| std::mem::replace(any, true)) {
+            Some(true) => self.put(self.frame.separator()),
+            Some(false) => Ok(()),
+            None => self.start_part(Some(Group::Files)),
+        }
     }
 
     /// Writes a section.
@@ -117,6 +125,15 @@ impl<W: Write> TextWriter<W> {
         }
         self.out.flush()?;
         Ok(self.out)
+    }
+}
+
+impl TextWriter<CountedText> {
+    /// Counts a file with the count that it has.
+    pub(crate) fn count_file(&mut self, count: &PartCount) -> io::Result<()> {
+        self.start_file()?;
+        self.out.push_part(count);
+        Ok(())
     }
 }
 

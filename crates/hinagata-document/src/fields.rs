@@ -123,6 +123,17 @@ impl<'a> Fields<'a> {
         self.warn(field, node, name, message, Some(hint.into()), near);
     }
 
+    /// Adds a warning about a field that has no effect; `message` says why, and `hint` what to do.
+    pub fn warn_of_no_effect(
+        &mut self,
+        field: &str,
+        node: &Node,
+        (name, message): (&str, &str),
+        hint: impl Into<Hint>,
+    ) {
+        self.warn(field, node, name, message, Some(hint.into()), Vec::new());
+    }
+
     /// Adds a warning about an extra key if it is probably a typo of a known one.
     pub fn warn_of_typo(&mut self, field: &str, node: &Node, key: &str, known: &[&str]) {
         let near = hinagata_value::close_names(key, known.iter().copied());

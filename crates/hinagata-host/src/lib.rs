@@ -32,10 +32,16 @@
 //! A process that stays opens its workspace as [`ProcessKind::Daemon`]. `hinagata-server` serves such a workspace over
 //! HTTP.
 
+#[cfg(feature = "audit")]
+mod audit;
+#[cfg(feature = "audit")]
+mod audit_file;
 mod environment;
 mod store;
 mod workspace;
 
+#[cfg(feature = "audit")]
+pub use audit::{Audit, AuditEntry};
 pub use environment::Environment;
 pub use hinagata_packs as packs;
 pub use store::{mask_password, store_location};

@@ -1,8 +1,14 @@
 //! What the protocol needs from its host: who calls, how a prompt is rendered, and what is recorded.
 
-use std::{fmt, net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr},
+    sync::Arc,
+    time::{Duration, SystemTime},
+};
 
 use hinagata::{Reach, RenderJob, Rendered, Result, ports::PortFuture};
+use hinagata_host::{Audit, AuditEntry};
 
 /// A caller and what is visible to it.
 #[derive(Clone)]
@@ -85,10 +91,48 @@ pub struct RenderReport<'d> {
     pub time: Duration,
 }
 
+impl RenderReport<'_> {
+    /// The line of the audit log. Requests that render nothing have none.
+    #[must_use]
+    pub fn audit_entry(&self, viewer: &Viewer) -> Option<AuditEntry> {
+        self.renders.then(|| AuditEntry {
+            at: SystemTime::now(),
+            request: viewer.request.clone(),
+            who: Arc::clone(&viewer.name),
+            from: viewer.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            method: "MCP",
+            route: self.method,
+            names: vec![("id", self.name.to_owned())],
+            model: None,
+            status: http_status(self.failure),
+            micros: u64::try_from(self.time.as_micros()).unwrap_or(u64::MAX),
+        })
+    }
+}
+
+/// The HTTP status for a JSON-RPC error code.
+fn http_status(failure: Option<i32>) -> u16 {
+    match failure {
+        None => 200,
+        Some(-32603) => 500,
+        Some(-32600) => 403,
+        Some(-32000) => 429,
+        Some(_) => 400,
+    }
+}
+
 /// Renders prompts and records requests for the protocol.
 pub trait RenderBackend: Send + Sync + 'static {
     /// Renders a prompt.
     fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>>;
+
+    /// Counts a request of the viewer.
+    ///
+    /// # Errors
+    /// The seconds to wait, if it sends too many.
+    fn check_rate(&self, _viewer: &Viewer) -> Result<(), u32> {
+        Ok(())
+    }
 
     /// Records an answered request.
     fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>);
@@ -105,5 +149,29 @@ impl RenderBackend for DirectBackend {
 
     fn record_report(&self, _: &Viewer, report: &RenderReport<'_>) {
         tracing::debug!(method = report.method, name = report.name, failure = report.failure, time = ?report.time, "answered");
+    }
+}
+
+/// The backend of a process that serves one caller and records its renders in the audit log.
+pub struct AuditedBackend(Audit);
+
+impl AuditedBackend {
+    /// Records renders in `audit`.
+    #[must_use]
+    pub fn new(audit: Audit) -> Self {
+        Self(audit)
+    }
+}
+
+impl RenderBackend for AuditedBackend {
+    fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>> {
+        Box::pin(async move { job.render().await })
+    }
+
+    fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>) {
+        DirectBackend.record_report(viewer, report);
+        if let Some(entry) = self.0.is_enabled().then(|| report.audit_entry(viewer)).flatten() {
+            self.0.add_entry(entry);
+        }
     }
 }

@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use crate::{
     failure::{invalid_params, truncate_for_display},
-    prompt::{PublicPrompt, enum_values, value_text},
+    parameters::{enum_values, value_text},
+    prompt::PublicPrompt,
 };
 
 /// The argument whose values are proposed.

@@ -6,6 +6,9 @@ use serde_json::{Map, Value, json};
 
 use crate::hints::hint_text;
 
+/// The error code of a server that is busy.
+pub(crate) const BUSY: ErrorCode = ErrorCode(-32_000);
+
 /// Maximum characters of a caller's text in a message.
 const MAX_DISPLAYED: usize = 80;
 
@@ -31,6 +34,12 @@ pub(crate) fn prompt_not_found(name: &str, near: Vec<String>) -> ErrorData {
         data["near"] = near.into();
     }
     invalid_params_with(format!("prompt `{}` not found", truncate_for_display(name)), data)
+}
+
+/// The error for a prompt that is not served over MCP.
+pub(crate) fn prompt_hidden(name: &str, reason: &str) -> ErrorData {
+    let data = json!({"code": Code::NotFound.as_str(), "hidden": true});
+    invalid_params_with(format!("prompt `{name}` is not served over MCP: {reason}"), data)
 }
 
 /// Converts an engine error. A caller's mistake is reported as it is, without the paths of `places`. Of an internal failure,

@@ -5,25 +5,37 @@
 //! serve sessions over standard input and output or over HTTP. A [`RenderBackend`] renders prompts and records
 //! requests.
 
+mod adapt;
 mod arguments;
 mod backend;
 mod complete;
 mod declared_resource;
+mod exposure;
 mod failure;
+mod form;
 mod hints;
+mod host;
+mod http_sessions;
+mod in_flight;
 mod input;
+mod line;
+mod listing;
 mod malformed;
 mod messages;
 mod names;
 mod notices;
 mod pack_tool;
 mod page;
+mod parameters;
+mod placeholder;
 mod project;
 mod prompt;
 mod resources;
 mod serve;
+mod served_skills;
 mod session;
 mod shared;
+mod skill;
 mod state;
 mod stdio;
 mod subscribe;
@@ -31,10 +43,12 @@ mod tools;
 mod uri_template;
 mod watched;
 
-pub use backend::{DirectBackend, RenderBackend, RenderReport, Viewer};
+pub use backend::{AuditedBackend, DirectBackend, RenderBackend, RenderReport, Viewer};
+pub use exposure::Exposure;
 pub use pack_tool::PackedProject;
 pub use project::ProjectSource;
 pub use resources::Resources;
 pub use serve::HttpService;
 pub use session::Session;
 pub use shared::{Mcp, McpOptions};
+pub use skill::{Skill, SkillSet};

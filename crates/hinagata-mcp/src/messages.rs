@@ -1,19 +1,43 @@
 //! Converts a render to protocol messages: one content block each, and only the roles user and assistant.
 
-use hinagata::{Content, LocalPlaces, Message, Rendered, RenderedBody, Warning, media};
+use hinagata::{Code, Content, Error, LocalPlaces, Message, Rendered, RenderedBody, Warning, media};
 use rmcp::{
     ErrorData,
-    model::{ContentBlock, GetPromptResult, MetaObject, PromptMessage, Resource, ResourceContents, Role},
+    model::{
+        Annotations, ContentBlock, GetPromptResult, MetaObject, PromptMessage, Resource, ResourceContents,
+        Role,
+    },
 };
 use serde_json::{Map, Value, json};
 
-use crate::{failure::hide_paths, hints::hint_text, prompt::PublicPrompt};
+use crate::{
+    adapt::adapt_messages, failure::hide_paths, hints::hint_text, host::HostView, prompt::PublicPrompt,
+};
 
 /// Maximum bytes of all contents of a result.
 const MAX_RESULT_BYTES: usize = 32 << 20;
 
-/// Looks up the contents of a resource by its URI.
-pub(crate) type ResourceLookup<'l> = &'l (dyn Fn(&str) -> Option<ResourceContents> + Sync);
+/// What a URI in a message leads to.
+pub(crate) enum LocalResource {
+    /// A resource of this server.
+    Found(Box<ResourceContents>),
+    /// A resource of this server that cannot be read now, and why.
+    Unreadable(&'static str),
+    /// No resource that is read here.
+    Elsewhere,
+}
+
+/// Looks up a resource by its URI.
+pub(crate) type ResourceLookup<'l> = &'l (dyn Fn(&str) -> LocalResource + Sync);
+
+/// What a result depends on besides the render.
+pub(crate) struct ResultContext<'r> {
+    pub(crate) lookup: ResourceLookup<'r>,
+    pub(crate) places: &'r LocalPlaces,
+    pub(crate) view: HostView,
+    /// Words that follow the prompt.
+    pub(crate) following: Option<&'r str>,
+}
 
 /// The key of the warnings in `_meta`.
 pub(crate) const WARNINGS_KEY: &str = "hinagata/warnings";
@@ -49,22 +73,22 @@ pub(crate) fn with_warnings(
 pub(crate) fn prompt_result(
     prompt: &PublicPrompt,
     rendered: Rendered,
-    lookup: ResourceLookup<'_>,
-    places: &LocalPlaces,
+    context: &ResultContext<'_>,
 ) -> Result<GetPromptResult, ErrorData> {
-    let mut meta = warnings_meta(&rendered.warnings, places).unwrap_or_default();
-    meta.insert("hinagata/id".to_owned(), prompt.id.as_str().into());
-    meta.insert("hinagata/version".to_owned(), rendered.version().into());
-    let messages = match rendered.body {
-        RenderedBody::Text(text) => vec![PromptMessage::new_text(Role::User, text)],
-        RenderedBody::Messages(messages) => {
-            let (messages, system) = to_conversation(&messages, lookup)?;
-            if let Some(system) = system {
-                meta.insert("hinagata/system".to_owned(), system.into());
-            }
-            messages
-        }
+    let mut warnings = rendered.warnings.clone();
+    let version = rendered.version().to_owned();
+    let (mut messages, system) = match rendered.body {
+        RenderedBody::Text(text) => (vec![PromptMessage::new_text(Role::User, text)], None),
+        RenderedBody::Messages(messages) => to_conversation(&messages, context.lookup, &mut warnings)?,
     };
+    messages.extend(context.following.map(|text| PromptMessage::new_text(Role::User, text)));
+    let messages = adapt_messages(messages, context.view, &mut warnings);
+    let mut meta = warnings_meta(&warnings, context.places).unwrap_or_default();
+    meta.insert("hinagata/id".to_owned(), prompt.id.as_str().into());
+    meta.insert("hinagata/version".to_owned(), version.into());
+    if let Some(system) = system {
+        meta.insert("hinagata/system".to_owned(), system.into());
+    }
     let size: usize = messages.iter().map(|message| content_size(&message.content)).sum();
     if size > MAX_RESULT_BYTES {
         return Err(ErrorData::internal_error(
@@ -82,6 +106,7 @@ pub(crate) fn prompt_result(
 fn to_conversation(
     messages: &[Message],
     lookup: ResourceLookup<'_>,
+    warnings: &mut Vec<Warning>,
 ) -> Result<(Vec<PromptMessage>, Option<String>), ErrorData> {
     let is_rule = |message: &&Message| matches!(message.role.as_str(), "system" | "developer");
     let rules: Vec<String> =
@@ -97,7 +122,7 @@ fn to_conversation(
                 // The user sends the media of a system message.
                 Content::Text(_) if is_rule => {}
                 Content::Text(text) if text.trim().is_empty() && message.content.len() > 1 => {}
-                other => all.push(PromptMessage::new(role.clone(), content_block(other, lookup)?)),
+                other => all.push(PromptMessage::new(role.clone(), content_block(other, lookup, warnings)?)),
             }
         }
     }
@@ -118,25 +143,81 @@ fn prepend_system(messages: &mut Vec<PromptMessage>, system: &str) {
 }
 
 /// Converts a part of a message to a content block.
-fn content_block(content: &Content, lookup: ResourceLookup<'_>) -> Result<ContentBlock, ErrorData> {
+fn content_block(
+    content: &Content,
+    lookup: ResourceLookup<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<ContentBlock, ErrorData> {
     let (kind, fields) = match content {
         Content::Text(text) => return Ok(ContentBlock::text(text)),
         Content::Part { kind, content } => (kind.as_str(), content),
     };
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let mime = text("mime_type").or_else(|| text("type")).or_else(|| text("media_type"));
-    match kind {
-        "resource" => resource_block(fields, lookup),
-        "resource_link" => link_block(text("uri").unwrap_or_default(), fields),
+    let block = match kind {
+        "resource" => resource_block(fields, lookup, warnings)?,
+        "resource_link" => {
+            let uri = text("uri").unwrap_or_default();
+            match lookup(uri) {
+                LocalResource::Unreadable(reason) => unreadable_block(uri, reason, warnings),
+                _ => link_block(uri, fields)?,
+            }
+        }
         "image" | "audio" | "media" => match (text("data"), mime, text("url")) {
-            (Some(data), Some(mime), _) => media_block(data, mime),
-            (_, _, Some(url)) => link_block(url, fields),
-            _ => Err(prompt_error(&format!(
-                "a part of type `{kind}` has neither `data` with a `mime_type` nor a `url`"
-            ))),
+            (Some(data), Some(mime), _) => media_block(data, mime)?,
+            (_, _, Some(url)) => match data_url(url) {
+                Some((mime, data)) => media_block(data, mime)?,
+                None => link_block(url, fields)?,
+            },
+            _ => {
+                return Err(prompt_error(&format!(
+                    "a part of type `{kind}` has neither `data` with a `mime_type` nor a `url`"
+                )));
+            }
         },
-        _ => Ok(ContentBlock::text(json!({"type": kind, "content": fields}).to_string())),
-    }
+        _ => ContentBlock::text(json!({"type": kind, "content": fields}).to_string()),
+    };
+    with_annotations(block, fields, warnings)
+}
+
+/// The type and the data of a `data:` URL in base64.
+fn data_url(url: &str) -> Option<(&str, &str)> {
+    let (kind, data) = url.strip_prefix("data:")?.split_once(";base64,")?;
+    Some((kind, data))
+}
+
+/// The block with the annotations of the part: `audience`, `priority` and `lastModified`.
+fn with_annotations(
+    mut block: ContentBlock,
+    fields: &Value,
+    warnings: &mut Vec<Warning>,
+) -> Result<ContentBlock, ErrorData> {
+    let Some(written) = fields.get("annotations") else { return Ok(block) };
+    let annotations: Annotations = serde_json::from_value(written.clone()).map_err(|_| {
+        prompt_error("`annotations` must be an object with `audience`, `priority` or `lastModified`")
+    })?;
+    let place = match &mut block {
+        ContentBlock::Text(content) => &mut content.annotations,
+        ContentBlock::Image(content) => &mut content.annotations,
+        ContentBlock::Audio(content) => &mut content.annotations,
+        ContentBlock::Resource(content) => &mut content.annotations,
+        ContentBlock::ResourceLink(content) => &mut content.annotations,
+        _ => {
+            let error = Error::new(Code::Validation, "this content has no annotations");
+            warnings.push(Warning { about: "annotations".to_owned(), error });
+            return Ok(block);
+        }
+    };
+    *place = Some(annotations);
+    Ok(block)
+}
+
+/// The text that stands for a resource that cannot be read.
+fn unreadable_block(uri: &str, reason: &str, warnings: &mut Vec<Warning>) -> ContentBlock {
+    let message = format!("the resource `{uri}` cannot be read: {reason}");
+    let text = format!("[resource {uri}: cannot be read, {reason}]");
+    warnings.push(Warning { about: uri.to_owned(), error: Error::new(Code::NotFound, message) });
+    ContentBlock::text(text)
 }
 
 fn prompt_error(message: &str) -> ErrorData {
@@ -161,7 +242,11 @@ fn media_block(data: &str, mime: &str) -> Result<ContentBlock, ErrorData> {
     })
 }
 
-fn resource_block(fields: &Value, lookup: ResourceLookup<'_>) -> Result<ContentBlock, ErrorData> {
+fn resource_block(
+    fields: &Value,
+    lookup: ResourceLookup<'_>,
+    warnings: &mut Vec<Warning>,
+) -> Result<ContentBlock, ErrorData> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let uri = text("uri")
         .filter(|uri| media::is_uri(uri))
@@ -171,8 +256,9 @@ fn resource_block(fields: &Value, lookup: ResourceLookup<'_>) -> Result<ContentB
         (None, Some(blob)) if media::is_base64(blob) => ResourceContents::blob(blob, uri),
         (None, Some(_)) => return Err(prompt_error("the `blob` of a resource must be base64")),
         (None, None) => match lookup(uri) {
-            Some(contents) => return Ok(ContentBlock::resource(contents)),
-            None => return link_block(uri, fields),
+            LocalResource::Found(contents) => return Ok(ContentBlock::resource(*contents)),
+            LocalResource::Unreadable(reason) => return Ok(unreadable_block(uri, reason, warnings)),
+            LocalResource::Elsewhere => return link_block(uri, fields),
         },
     };
     Ok(ContentBlock::resource(match text("mime_type") {
@@ -212,12 +298,16 @@ fn content_size(content: &ContentBlock) -> usize {
 mod tests {
     use super::*;
 
+    fn elsewhere(_: &str) -> LocalResource {
+        LocalResource::Elsewhere
+    }
+
     fn said(role: &str, text: &str) -> Message {
         Message { role: role.to_owned(), content: vec![Content::Text(text.to_owned())] }
     }
 
     fn converted(messages: &[Message]) -> (Vec<(Role, String)>, Option<String>) {
-        let (messages, system) = to_conversation(messages, &|_| None).expect("converts");
+        let (messages, system) = to_conversation(messages, &elsewhere, &mut Vec::new()).expect("converts");
         let plain = messages.into_iter().map(|message| {
             let text = message.content.as_text().map(|text| text.text.clone());
             (message.role, text.unwrap_or_default())
@@ -248,16 +338,60 @@ mod tests {
             Content::Part { kind: "media".to_owned(), content: json!({"data": "QUJD", "type": "image/png"}) };
         let message =
             Message { role: "user".to_owned(), content: vec![Content::Text("Look".to_owned()), image] };
-        let (messages, _) = to_conversation(&[message], &|_| None).expect("converts");
+        let (messages, _) = to_conversation(&[message], &elsewhere, &mut Vec::new()).expect("converts");
         assert_eq!(messages.len(), 2);
         assert!(messages[1].content.as_image().is_some_and(|image| image.mime_type == "image/png"));
     }
 
+    fn part(kind: &str, content: Value) -> Result<ContentBlock, ErrorData> {
+        content_block(&Content::Part { kind: kind.to_owned(), content }, &elsewhere, &mut Vec::new())
+    }
+
+    #[test]
+    fn a_data_url_is_an_image() {
+        let block = part("image", json!({"url": "data:image/png;base64,QUJD"})).expect("converts");
+        assert!(block.as_image().is_some_and(|image| image.data == "QUJD" && image.mime_type == "image/png"));
+        assert!(part("image", json!({"url": "data:image/png;base64,no base64"})).is_err());
+        let link = part("image", json!({"url": "https://example.com/a.png"})).expect("converts");
+        assert!(link.as_resource_link().is_some());
+    }
+
+    #[test]
+    fn annotations_are_kept() {
+        let annotations =
+            json!({"audience": ["user"], "priority": 0.5, "lastModified": "2026-01-02T03:04:05Z"});
+        for (kind, mut fields) in [
+            ("image", json!({"data": "QUJD", "mime_type": "image/png"})),
+            ("audio", json!({"data": "QUJD", "mime_type": "audio/wav"})),
+            ("resource", json!({"uri": "a://b", "text": "x"})),
+            ("resource_link", json!({"uri": "a://b", "name": "b"})),
+        ] {
+            fields["annotations"] = annotations.clone();
+            let block = serde_json::to_value(part(kind, fields).expect("converts")).expect("is JSON");
+            assert_eq!(block["annotations"], annotations, "{kind}");
+        }
+        let wrong =
+            json!({"data": "QUJD", "mime_type": "image/png", "annotations": {"audience": ["nobody"]}});
+        assert!(part("image", wrong).is_err());
+    }
+
+    #[test]
+    fn a_resource_that_cannot_be_read_is_no_link() {
+        let lookup = |_: &str| LocalResource::Unreadable("its file is missing");
+        for (kind, fields) in
+            [("resource", json!({"uri": "a://b"})), ("resource_link", json!({"uri": "a://b", "name": "b"}))]
+        {
+            let mut warnings = Vec::new();
+            let content = Content::Part { kind: kind.to_owned(), content: fields };
+            let block = content_block(&content, &lookup, &mut warnings).expect("converts");
+            let text = &block.as_text().expect("is a text").text;
+            assert_eq!(text, "[resource a://b: cannot be read, its file is missing]");
+            assert_eq!(warnings[0].about, "a://b");
+        }
+    }
+
     #[test]
     fn invalid_media_and_uris_are_rejected() {
-        let part = |kind: &str, content: Value| {
-            content_block(&Content::Part { kind: kind.to_owned(), content }, &|_| None)
-        };
         assert!(part("media", json!({"data": "no base 64!", "type": "image/png"})).is_err());
         assert!(part("media", json!({"data": "QUJD", "type": "image"})).is_err());
         assert!(part("resource", json!({"uri": "no uri", "text": "x"})).is_err());

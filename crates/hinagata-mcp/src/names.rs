@@ -15,6 +15,17 @@ pub(crate) fn public_name(id: &str) -> String {
     format!("p-{}", &Digest::sha256(id.as_bytes()).to_string()[..8])
 }
 
+/// The id as a name for hosts that show any script; `None` if it has spaces or characters with
+/// another meaning in commands, or is too long.
+pub(crate) fn readable_name(id: &str) -> Option<&str> {
+    let plain = |character: char| {
+        character.is_ascii_alphanumeric()
+            || "_.-".contains(character)
+            || !(character.is_ascii() || character.is_control() || character.is_whitespace())
+    };
+    ((1..=MAX_NAME_LENGTH).contains(&id.chars().count()) && id.chars().all(plain)).then_some(id)
+}
+
 /// Splits `name@version`.
 pub(crate) fn split_version(name: &str) -> (&str, Option<&str>) {
     match name.rsplit_once('@') {
@@ -37,6 +48,16 @@ mod tests {
             assert!(name.len() == 10 && name.starts_with("p-"), "{name}");
             assert!(name[2..].bytes().all(|byte| byte.is_ascii_hexdigit()));
             assert_eq!(name, public_name(id));
+        }
+    }
+
+    #[test]
+    fn ids_in_any_script_are_readable_names() {
+        for id in ["日本語_の_プロンプト", "été", "a.b-c"] {
+            assert_eq!(readable_name(id), Some(id));
+        }
+        for id in ["a b", "a/b", "a@b", "\u{a0}", "", &"é".repeat(65)] {
+            assert_eq!(readable_name(id), None, "{id}");
         }
     }
 

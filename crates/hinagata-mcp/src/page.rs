@@ -28,13 +28,21 @@ pub(crate) fn take_page<T: Clone>(
     key: impl Fn(&T) -> &str,
     params: Option<&PaginatedRequestParams>,
 ) -> Result<(Vec<T>, Option<String>), ErrorData> {
+    take_page_of(PAGE_SIZE, all, key, params)
+}
+
+/// As [`take_page`], with at most `size` entries.
+pub(crate) fn take_page_of<T: Clone>(
+    size: usize,
+    all: impl Iterator<Item = T>,
+    key: impl Fn(&T) -> &str,
+    params: Option<&PaginatedRequestParams>,
+) -> Result<(Vec<T>, Option<String>), ErrorData> {
     let after = params.and_then(|params| params.cursor.as_deref()).map(decode_cursor).transpose()?;
-    let mut page: Vec<T> = all
-        .filter(|entry| after.as_deref().is_none_or(|after| key(entry) > after))
-        .take(PAGE_SIZE + 1)
-        .collect();
-    let more = page.len() > PAGE_SIZE;
-    page.truncate(PAGE_SIZE);
+    let mut page: Vec<T> =
+        all.filter(|entry| after.as_deref().is_none_or(|after| key(entry) > after)).take(size + 1).collect();
+    let more = page.len() > size;
+    page.truncate(size);
     let next = page.last().filter(|_| more).map(|last| encode_cursor(key(last)));
     Ok((page, next))
 }

@@ -1,19 +1,19 @@
 //! A prompt as clients see it.
 
+use std::sync::OnceLock;
+
 use hinagata::{
-    Catalog, Code, Engine, Reason, Result,
+    Catalog, Code, Engine, Place, Reason, Result,
     definition::{Body, Definition, Inherited, Origin, Parameter, Part, ValueType},
 };
-use rmcp::model::{Icon, MetaObject, Prompt, PromptArgument};
-use serde_json::{Map, Value, json};
+use rmcp::model::Prompt;
+use serde_json::{Map, Value};
 
-use crate::names::public_name;
-
-/// Maximum icons of a prompt.
-const MAX_ICONS: usize = 8;
-
-/// Maximum enumeration values in a description.
-const MAX_VALUES: usize = 20;
+use crate::{
+    host::{HostView, PROFILES},
+    listing::{host_entry, list_entry},
+    names::public_name,
+};
 
 /// A prompt as clients see it.
 #[derive(Clone, Debug)]
@@ -29,6 +29,8 @@ pub(crate) struct PublicPrompt {
     pub(crate) undeclared: Vec<String>,
     /// The engine of its last good state, if it is broken now.
     pub(crate) engine: Option<Engine>,
+    /// Its entries for hosts that differ from the protocol, with and without forms. Made on first use.
+    host_entries: [OnceLock<Box<Prompt>>; 2 * PROFILES.len()],
 }
 
 impl PublicPrompt {
@@ -44,12 +46,39 @@ impl PublicPrompt {
             }
             Err(error) => return Err(error),
         };
+        check_fixed_files(engine, id, &inherited)?;
         let undeclared: Vec<String> =
             reads.into_iter().filter(|name| inherited.parameters.get(name).is_none()).collect();
         let version = prompt_version(&catalog, id, &inherited.definition);
         let name = public_name(id);
         let listed = list_entry(id, &name, &version, &inherited, &undeclared);
-        Ok(Self { id: id.to_owned(), name, version, listed, inherited, undeclared, engine: None })
+        Ok(Self {
+            id: id.to_owned(),
+            name,
+            version,
+            listed,
+            inherited,
+            undeclared,
+            engine: None,
+            host_entries: Default::default(),
+        })
+    }
+
+    /// Its entry in the list for a client.
+    pub(crate) fn entry_for(&self, view: HostView) -> &Prompt {
+        let HostView { profile, forms, .. } = view;
+        if !profile.changes_list() {
+            return &self.listed;
+        }
+        self.host_entries[2 * profile.index + usize::from(forms)].get_or_init(|| {
+            let host = (profile, forms);
+            Box::new(host_entry(&self.listed, &self.id, &self.inherited, &self.undeclared, host))
+        })
+    }
+
+    /// Whether it has an argument of that name.
+    pub(crate) fn has_argument(&self, name: &str) -> bool {
+        self.inherited.parameters.get(name).is_some() || self.undeclared.iter().any(|known| known == name)
     }
 
     /// Whether it was read from the same files as `definition`, including all parents.
@@ -64,9 +93,9 @@ impl PublicPrompt {
         chain(&now) == chain(&self.inherited)
     }
 
-    /// The required parameters.
-    pub(crate) fn required_parameters(&self) -> impl Iterator<Item = &Parameter> {
-        self.inherited.parameters.iter().filter(|parameter| parameter.must_be_passed())
+    /// The same prompt, rendered by `engine`.
+    pub(crate) fn with_engine(&self, engine: Engine) -> Self {
+        Self { engine: Some(engine), ..self.clone() }
     }
 
     /// Whether a render of it may read the project directory.
@@ -79,133 +108,54 @@ impl PublicPrompt {
 
     /// The resources that its messages embed literally, without placeholders.
     pub(crate) fn embedded_resources(&self) -> Vec<&Map<String, Value>> {
-        let Ok(owner) = self.inherited.body_definition() else { return Vec::new() };
-        let Body::Messages(messages) = &owner.body else { return Vec::new() };
-        let parts = messages.iter().flat_map(|message| &message.parts);
-        let fixed =
-            |value: &Value| !value.as_str().is_some_and(|text| text.contains("{{") || text.contains("{%"));
-        parts
-            .filter_map(|part| match part {
-                Part::Other { kind, fields } if kind == "resource" => Some(fields),
-                _ => None,
-            })
-            .filter(|fields| fields.values().all(fixed) && fields.contains_key("uri"))
+        fixed_parts(&self.inherited)
+            .filter(|(kind, fields)| *kind == "resource" && fields.contains_key("uri"))
+            .map(|(_, fields)| fields)
             .collect()
     }
+
+    /// Whether its messages name files, which may change when the definition does not.
+    pub(crate) fn has_fixed_files(&self) -> bool {
+        fixed_parts(&self.inherited).any(|(_, fields)| fields.contains_key("file"))
+    }
+}
+
+/// The parts of a prompt's messages that are no texts and have no placeholders, with their types.
+fn fixed_parts(inherited: &Inherited) -> impl Iterator<Item = (&str, &Map<String, Value>)> {
+    let messages = match inherited.body_definition().map(|owner| &owner.body) {
+        Ok(Body::Messages(messages)) => messages.as_slice(),
+        _ => &[],
+    };
+    let fixed =
+        |value: &Value| !value.as_str().is_some_and(|text| text.contains("{{") || text.contains("{%"));
+    let parts = messages.iter().flat_map(|message| &message.parts);
+    parts
+        .filter_map(|part| match part {
+            Part::Other { kind, fields } => Some((kind.as_str(), fields)),
+            Part::Text(_) => None,
+        })
+        .filter(move |(_, fields)| fields.values().all(fixed))
+}
+
+/// Checks the files that the messages of a prompt name: without them, it cannot be rendered.
+fn check_fixed_files(engine: &Engine, id: &str, inherited: &Inherited) -> Result<()> {
+    for (kind, fields) in fixed_parts(inherited) {
+        let Some(name) = fields.get("file").and_then(Value::as_str) else { continue };
+        engine.filled_part(id, kind, fields.clone()).map_err(|error| match place_of(inherited, name) {
+            Some(place) if error.place().is_none() => error.at(place),
+            _ => error,
+        })?;
+    }
+    Ok(())
+}
+
+/// Where the files of a definition have this text.
+fn place_of(inherited: &Inherited, text: &str) -> Option<Place> {
+    let owner = inherited.body_definition().ok()?;
+    owner.files.iter().find_map(|read| Some(Place::in_text(&read.file, &read.text, read.text.find(text)?)))
 }
 
 fn prompt_version(catalog: &Catalog, id: &str, definition: &Definition) -> String {
     let chosen = catalog.choose(id).map(|choice| catalog.version_of(&choice.entry));
     chosen.unwrap_or_else(|_| definition.metadata.version.clone())
-}
-
-fn list_entry(id: &str, name: &str, version: &str, inherited: &Inherited, undeclared: &[String]) -> Prompt {
-    let definition = &inherited.definition;
-    let metadata = &definition.metadata;
-    let (required, optional): (Vec<&Parameter>, Vec<&Parameter>) =
-        inherited.parameters.iter().partition(|parameter| parameter.must_be_passed());
-    let declared = required.iter().chain(&optional).map(|parameter| argument(parameter));
-    let more = undeclared.iter().map(|name| PromptArgument::new(name).with_required(false));
-    let arguments: Vec<PromptArgument> = declared.chain(more).collect();
-    let mut prompt = Prompt::new(
-        name,
-        Some(description(name, definition, &arguments)),
-        (!arguments.is_empty()).then_some(arguments),
-    );
-    prompt.title = metadata.title.clone().or_else(|| (name != id).then(|| id.to_owned()));
-    prompt.icons = icons(definition);
-    let meta = json!({
-        "hinagata/id": id,
-        "hinagata/version": version,
-        "hinagata/type": metadata.kind,
-        "hinagata/tags": metadata.tags,
-        "hinagata/source": definition.source,
-    });
-    prompt.meta = meta.as_object().cloned().map(MetaObject);
-    prompt
-}
-
-fn description(name: &str, definition: &Definition, arguments: &[PromptArgument]) -> String {
-    let metadata = &definition.metadata;
-    let own = metadata.description.as_deref().or(metadata.title.as_deref()).map(str::trim);
-    let mut text =
-        own.filter(|text| !text.is_empty()).map_or_else(|| format!("The prompt `{name}`"), str::to_owned);
-    if !arguments.is_empty() {
-        let usage: Vec<String> = arguments
-            .iter()
-            .map(|argument| match argument.required {
-                Some(true) => format!("{}=…", argument.name),
-                _ => format!("[{}=…]", argument.name),
-            })
-            .collect();
-        text.push_str(&format!("\n\nUsage: {name} {}", usage.join(" ")));
-    }
-    text
-}
-
-fn argument(parameter: &Parameter) -> PromptArgument {
-    let mut argument = PromptArgument::new(&parameter.name).with_required(parameter.must_be_passed());
-    let mut notes = Vec::new();
-    if !matches!(parameter.kind, ValueType::String | ValueType::Any) {
-        notes.push(match parameter.kind {
-            ValueType::List | ValueType::Object => format!("{} as JSON", parameter.kind.name()),
-            ValueType::File => "file name".to_owned(),
-            kind => kind.name().to_owned(),
-        });
-    }
-    if let Some(values) = enum_values(parameter) {
-        let listed: Vec<String> = values.iter().take(MAX_VALUES).map(value_text).collect();
-        let more = if values.len() > MAX_VALUES { ", …" } else { "" };
-        notes.push(format!("one of {}{more}", listed.join(", ")));
-    }
-    if let Some(default) =
-        parameter.default.as_ref().filter(|_| !parameter.secret && !parameter.must_be_passed())
-    {
-        let text: String = value_text(default).chars().take(80).collect();
-        if !text.is_empty() {
-            notes.push(format!("default: {text}"));
-        }
-    }
-    let own = parameter.description.as_deref().unwrap_or_default();
-    let text = match (own.is_empty(), notes.is_empty()) {
-        (_, true) => own.to_owned(),
-        (true, false) => notes.join("; "),
-        (false, false) => format!("{own} ({})", notes.join("; ")),
-    };
-    if !text.is_empty() {
-        argument.description = Some(text);
-    }
-    argument
-}
-
-/// The values of an enumeration.
-pub(crate) fn enum_values(parameter: &Parameter) -> Option<&Vec<Value>> {
-    parameter.schema.as_ref()?.get("enum")?.as_array().filter(|values| !values.is_empty())
-}
-
-/// A value as a caller would type it.
-pub(crate) fn value_text(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The icons of a definition: URLs or `{src, mimeType, sizes}`. Only https and data URLs are kept.
-fn icons(definition: &Definition) -> Option<Vec<Icon>> {
-    let written = definition.unknown.get("icons").or_else(|| definition.metadata.more.get("icons"))?;
-    let is_safe = |src: &str| src.starts_with("https://") || src.starts_with("data:image/");
-    let icon = |value: &Value| {
-        let src = value.as_str().or_else(|| value.get("src")?.as_str()).filter(|src| is_safe(src))?;
-        let mut icon = Icon::new(src);
-        icon.mime_type = value.get("mimeType").and_then(Value::as_str).map(str::to_owned);
-        let sizes = value.get("sizes").and_then(Value::as_array);
-        icon.sizes = sizes.map(|sizes| sizes.iter().filter_map(Value::as_str).map(str::to_owned).collect());
-        Some(icon)
-    };
-    let icons: Vec<Icon> = match written {
-        Value::Array(all) => all.iter().take(MAX_ICONS).filter_map(icon).collect(),
-        one => icon(one).into_iter().collect(),
-    };
-    (!icons.is_empty()).then_some(icons)
 }

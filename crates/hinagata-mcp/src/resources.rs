@@ -28,36 +28,49 @@ pub struct Resources {
     guard: Guard,
     trusted: bool,
     declared: Vec<DeclaredResource>,
+    problems: Vec<Error>,
 }
 
 impl Resources {
-    /// Reads the setting `resources` of the workspace at `root`.
-    ///
-    /// # Errors
-    /// Code `definition`, reason `settings`, for an invalid declaration.
-    pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Result<Self> {
+    /// Reads the setting `resources` of the workspace at `root`. Invalid declarations are left out;
+    /// [`Resources::problems`] reports them.
+    #[must_use]
+    pub fn from_settings(settings: &Settings, root: &Path, trusted: bool) -> Self {
         let profile = if trusted { Profile::Own } else { Profile::Untrusted };
         let secrets = settings.secret_policy(trusted);
         let written = settings.get("resources").map(|found| &found.value);
-        let declared: Vec<DeclaredResource> = match written {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(all)) => all
-                .iter()
-                .enumerate()
-                .map(|(index, one)| {
-                    let declared = DeclaredResource::from_value(index + 1, one, root, profile)?;
-                    Ok(declared.with_secrets(&secrets))
-                })
-                .collect::<Result<_>>()?,
-            Some(_) => return Err(resource_error(1, "expected a list, written as `[[resources]]`")),
+        let guard = Guard::new(profile.rules(), root).with_secrets(redacting(secrets.clone()));
+        let mut resources =
+            Self { root: root.to_owned(), guard, trusted, declared: Vec::new(), problems: Vec::new() };
+        let written = match written {
+            None | Some(Value::Null) => &[][..],
+            Some(Value::Array(all)) => all,
+            Some(_) => {
+                resources.problems.push(resource_error(1, "expected a list, written as `[[resources]]`"));
+                &[]
+            }
         };
-        for (index, resource) in declared.iter().enumerate() {
-            if declared[..index].iter().any(|other| other.uri == resource.uri) {
-                return Err(resource_error(index + 1, &format!("duplicate `uri` `{}`", resource.uri)));
+        for (index, one) in written.iter().enumerate() {
+            let declared = DeclaredResource::from_value(index + 1, one, root, profile);
+            match declared.and_then(|declared| resources.check_unique(index + 1, declared)) {
+                Ok(declared) => resources.declared.push(declared.with_secrets(&secrets)),
+                Err(problem) => resources.problems.push(problem),
             }
         }
-        let guard = Guard::new(profile.rules(), root).with_secrets(redacting(secrets));
-        Ok(Self { root: root.to_owned(), guard, trusted, declared })
+        resources
+    }
+
+    fn check_unique(&self, number: usize, declared: DeclaredResource) -> Result<DeclaredResource> {
+        match self.declared.iter().any(|other| other.uri == declared.uri) {
+            true => Err(resource_error(number, &format!("duplicate `uri` `{}`", declared.uri))),
+            false => Ok(declared),
+        }
+    }
+
+    /// What is wrong with declarations that were left out.
+    #[must_use]
+    pub fn problems(&self) -> &[Error] {
+        &self.problems
     }
 
     /// The path of a file resource, if it cannot lead out of the workspace.
@@ -151,12 +164,12 @@ fn redacting(policy: SecretPolicy) -> SecretPolicy {
     }
 }
 
-/// The content of a file, as text if it is UTF-8.
+/// The content of a file, as text if it is text.
 fn contents_from_bytes(name: &str, bytes: Vec<u8>, uri: &str) -> ResourceContents {
     let kind = media::type_of_file(name, &bytes);
-    match String::from_utf8(bytes) {
+    match media::into_text(bytes) {
         Ok(text) => ResourceContents::text(text, uri),
-        Err(error) => ResourceContents::blob(media::encode_base64(error.as_bytes()), uri),
+        Err(bytes) => ResourceContents::blob(media::encode_base64(&bytes), uri),
     }
     .with_mime_type(kind)
 }

@@ -1,11 +1,6 @@
 //! Serves sessions over standard input and output, and over HTTP.
 
-use std::{
-    collections::HashMap,
-    convert::Infallible,
-    fmt::Display,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{convert::Infallible, fmt::Display, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use hinagata::{Code, Error, Result};
@@ -17,19 +12,22 @@ use rmcp::{
     model::{ClientJsonRpcMessage, ServerJsonRpcMessage},
     transport::{
         stdio_pipes,
-        streamable_http_server::{
-            StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
-        },
+        streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService},
     },
 };
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    backend::Viewer, malformed::malformed_error, session::Session, shared::Mcp, stdio::LineTransport,
+    backend::Viewer, exposure::Exposure, http_sessions::HttpSessions, malformed::malformed_error,
+    resources::Resources, session::Session, shared::Mcp, stdio::LineTransport,
 };
 
-/// Maximum concurrent sessions of older revisions.
-const MAX_SESSIONS: usize = 1_024;
+/// How long requests may go on after the client closed its end of standard input. Hosts kill a server after two seconds.
+const LAST_WORK: Duration = Duration::from_secs(1);
+
+/// How long their responses may be written then.
+const LAST_WRITES: Duration = Duration::from_millis(300);
 
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 
@@ -39,18 +37,49 @@ impl Mcp {
     /// # Errors
     /// Code `store` when the client disconnects during the handshake or sends an invalid message.
     pub async fn serve_stdio(&self) -> Result<()> {
+        let (read, write) = stdio_pipes();
+        self.serve_streams(read, write).await
+    }
+
+    /// Serves one client over a pair of streams until it closes its end: questions and subscriptions end at once, other
+    /// requests after a short time.
+    ///
+    /// # Errors
+    /// As [`Mcp::serve_stdio`].
+    pub async fn serve_streams<R, W>(&self, read: R, write: W) -> Result<()>
+    where
+        R: AsyncRead + Unpin + Send + 'static,
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
         let failed = |error: &dyn Display| {
             Error::new(Code::Store, format!("cannot serve the client: {error}"))
                 .with_hint("an MCP client, such as an editor or an agent, is meant to start this program")
         };
-        let (read, write) = stdio_pipes();
-        let running = match self.open_session().serve(LineTransport::new(read, write)).await {
-            Ok(running) => running,
-            Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-            Err(error) => return Err(failed(&error)),
+        let session = self.open_session();
+        let ending = session.ending();
+        let transport = LineTransport::new(read, write, ending.input.clone());
+        let serve = async {
+            let running = match session.serve(transport).await {
+                Ok(running) => running,
+                Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+                Err(error) => return Err(failed(&error)),
+            };
+            running.waiting().await.map_err(|error| failed(&error))?;
+            Ok(())
         };
-        running.waiting().await.map_err(|error| failed(&error))?;
-        Ok(())
+        let end = async {
+            ending.input.cancelled().await;
+            tokio::time::sleep(LAST_WORK).await;
+            ending.work.cancel();
+            tokio::time::sleep(LAST_WRITES).await;
+        };
+        tokio::select! {
+            served = serve => served,
+            () = end => {
+                tracing::warn!("the client left without reading its responses");
+                Ok(())
+            }
+        }
     }
 
     /// Serves requests over HTTP. The caller checks hosts, origins and keys, and puts the [`crate::Viewer`] into the
@@ -62,23 +91,24 @@ impl Mcp {
             .disable_allowed_hosts()
             .disable_allowed_origins()
             .with_json_response(true)
+            // The sessions send the first event of a stream, in revisions that have it.
+            .with_sse_retry(None)
             .with_max_request_body_bytes(max_body)
             .with_cancellation_token(stop.clone());
-        let sessions = Arc::new(LocalSessionManager::default());
+        let sessions = HttpSessions::start();
         let mcp = self.clone();
         let service =
             StreamableHttpService::new(move || Ok(mcp.open_session()), Arc::clone(&sessions), config);
-        HttpService { service, sessions, owners: Arc::default(), max_body, stop }
+        HttpService { service, sessions, mcp: self.clone(), max_body, stop }
     }
 }
 
 /// Serves requests over HTTP.
 #[derive(Clone)]
 pub struct HttpService {
-    service: StreamableHttpService<Session, LocalSessionManager>,
-    sessions: Arc<LocalSessionManager>,
-    /// The owner of each session, by session id.
-    owners: Arc<Mutex<HashMap<String, Arc<str>>>>,
+    service: StreamableHttpService<Session, HttpSessions>,
+    sessions: Arc<HttpSessions>,
+    mcp: Mcp,
     max_body: usize,
     stop: CancellationToken,
 }
@@ -92,12 +122,12 @@ impl HttpService {
     {
         let is_new = request.method() == http::Method::POST && !request.headers().contains_key(&SESSION_ID);
         let is_old = !request.headers().contains_key("mcp-method");
-        if is_new && is_old && self.sessions.sessions.read().await.len() >= MAX_SESSIONS {
+        if is_new && is_old && !self.sessions.has_room() {
             return too_many_sessions();
         }
-        let viewer = request.extensions().get::<Viewer>().map(|viewer| Arc::clone(&viewer.name));
+        let viewer = request.extensions().get::<Viewer>().map(|viewer| &*viewer.name);
         if let Some(session) = session_id(request.headers())
-            && !self.is_owner(session, viewer.as_deref())
+            && !self.sessions.is_owner(session, viewer)
         {
             // Answer as for an unknown session: its existence must not be revealed.
             return text_response(StatusCode::NOT_FOUND, "text/plain", "Not Found: Session not found");
@@ -115,27 +145,21 @@ impl HttpService {
             }
         };
         let response = self.service.handle(Request::from_parts(head, Full::new(text.clone()))).await;
-        if let (true, Some(session), Some(viewer)) = (is_new, session_id(response.headers()), viewer) {
-            self.record_owner(session, viewer).await;
-        }
         match response.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => malformed_response(&text).unwrap_or(response),
             _ => response,
         }
     }
 
-    /// Whether the viewer owns the session. Unknown sessions are rejected later.
-    fn is_owner(&self, session: &str, viewer: Option<&str>) -> bool {
-        let owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.get(session).is_none_or(|owner| viewer == Some(owner))
+    /// As [`Mcp::set_served`].
+    pub fn set_served(&self, resources: Resources, exposure: Exposure) {
+        self.mcp.set_served(resources, exposure);
     }
 
-    /// Records the owner of a session and forgets ended sessions.
-    async fn record_owner(&self, session: &str, viewer: Arc<str>) {
-        let open = self.sessions.sessions.read().await;
-        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
-        owners.retain(|known, _| open.contains_key(known.as_str()));
-        owners.insert(session.to_owned(), viewer);
+    /// What is wrong with the declared resources.
+    #[must_use]
+    pub fn resource_problems(&self) -> Vec<Error> {
+        self.mcp.0.resources().problems().to_vec()
     }
 
     /// Ends all sessions and streams.

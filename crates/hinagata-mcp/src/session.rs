@@ -21,22 +21,26 @@ use rmcp::{
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 use tokio::{sync::broadcast::Receiver, task::JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    arguments,
     backend::Viewer,
     complete,
     declared_resource::{DeclaredResource, ResourceSource},
     failure::{invalid_params, truncate_for_display},
-    input,
+    host::{ArgumentStyle, HostProfile, HostView, Revision},
+    input::{self, CollectedInput, EarlierRounds, InputCall},
+    line::read_arguments,
     malformed::params_error,
     messages,
     notices::{ChangeNotice, SubscribedUris, notify_peer, notify_subscription},
     pack_tool::PackedProject,
     page::{LIST_TTL_MS, cache_scope, take_page},
+    placeholder::Placeholders,
     project::ClientRoots,
     prompt::PublicPrompt,
     resources::{embedded_entry, prompt_entry},
+    served_skills::SkillMethod,
     shared::{Mcp, PromptCall, RequestSummary, Shared, resource_not_found_error},
     watched::WatchGuard,
 };
@@ -61,6 +65,18 @@ pub struct Session {
     waiting: Mutex<Vec<PendingSubscription>>,
     /// Notifies the client of changes.
     follower: Mutex<Option<JoinHandle<()>>>,
+    /// The profile of the client, in revisions with sessions.
+    profile: OnceLock<&'static HostProfile>,
+    ending: Ending,
+}
+
+/// How a connection ends, step by step.
+#[derive(Clone, Default)]
+pub(crate) struct Ending {
+    /// The client sends nothing any more: nothing waits for it.
+    pub(crate) input: CancellationToken,
+    /// Requests are cancelled.
+    pub(crate) work: CancellationToken,
 }
 
 /// A subscription that was acknowledged.
@@ -90,6 +106,8 @@ impl Mcp {
             roots: ClientRoots::default(),
             waiting: Mutex::default(),
             follower: Mutex::new(None),
+            profile: OnceLock::new(),
+            ending: Ending::default(),
         }
     }
 }
@@ -108,6 +126,18 @@ impl Session {
         }
     }
 
+    pub(crate) fn ending(&self) -> Ending {
+        self.ending.clone()
+    }
+
+    /// Waits until the client cancels the request or leaves.
+    async fn request_cancelled(&self, context: &RequestContext<RoleServer>) {
+        tokio::select! {
+            () = context.ct.cancelled() => {}
+            () = self.ending.work.cancelled() => {}
+        }
+    }
+
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
@@ -122,11 +152,31 @@ impl Session {
         &self.shared.places
     }
 
+    /// What the client of a request needs. The setting decides before the name of the client.
+    fn host_view(&self, context: &RequestContext<RoleServer>) -> HostView {
+        let profile = self.shared.host_profile.unwrap_or_else(|| {
+            let known = || HostProfile::for_client(context.client_info().as_ref());
+            // A session has one client; without sessions, each request may have another.
+            if input::supports_input_required(context) { known() } else { self.profile.get_or_init(known) }
+        });
+        HostView { profile, ..self.tool_view(context) }
+    }
+
+    /// What the client of a tool call needs: arguments come from a model, and the result goes to it.
+    pub(crate) fn tool_view(&self, context: &RequestContext<RoleServer>) -> HostView {
+        HostView {
+            profile: HostProfile::default_profile(),
+            forms: input::supports_forms(context),
+            revision: Revision::from_version(context.protocol_version().as_ref()),
+        }
+    }
+
     /// Renders a prompt. Asks for missing arguments if the client supports that.
     pub(crate) async fn get_prompt_now(
         &self,
         viewer: &Viewer,
         request: &GetPromptRequestParams,
+        view: HostView,
         context: &RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let state = self.shared.state_for(viewer);
@@ -139,36 +189,42 @@ impl Session {
         {
             return Ok(asks.into());
         }
-        let mut variables = arguments::variables_from_arguments(&prompt, request.arguments.as_ref())?;
-        if let Some(responses) = &responses {
-            variables.extend(input::variables_from_responses(&prompt, responses)?);
-        }
-        let missing = input::missing_parameters(&state, &prompt, &variables);
-        if !missing.is_empty() {
-            let asked_before = responses.is_some() || !input::supports_forms(context);
-            if asked_before {
-                return Err(input::missing_error(&prompt, &missing));
-            }
-            if input::supports_input_required(context) {
-                let asks = input::input_required_result(&prompt, &missing);
-                return asks.map(Into::into).ok_or_else(|| input::missing_error(&prompt, &missing));
-            }
-            let form = input::input_form(&prompt, &missing)
-                .ok_or_else(|| input::missing_error(&prompt, &missing))?;
-            let answer = context.peer.create_elicitation(form).await;
-            // A client that fails to show the form is treated as one without forms.
-            let answer = answer.map_err(|_| input::missing_error(&prompt, &missing))?;
-            variables.extend(input::variables_from_form(&prompt, &answer)?);
-            let missing = input::missing_parameters(&state, &prompt, &variables);
-            if !missing.is_empty() {
-                return Err(input::missing_error(&prompt, &missing));
-            }
-        }
+        let mut arguments = request.arguments.clone().unwrap_or_default();
+        let placeholders = match view.profile.arguments {
+            ArgumentStyle::Placeholders => Placeholders::take_from(&mut arguments),
+            _ => Placeholders::default(),
+        };
+        let given = read_arguments(view.profile.arguments, &prompt, arguments)?;
+        let following = given.following.clone();
+        let call = InputCall {
+            state: &state,
+            prompt: &prompt,
+            view,
+            given,
+            placeholders: &placeholders,
+            input_ended: &self.ending.input,
+        };
+        let earlier =
+            EarlierRounds { state: request.request_state.as_deref(), responses: responses.as_ref() };
+        let variables = match call.collect_input(earlier, context).await? {
+            CollectedInput::Asks(asks) => return Ok((*asks).into()),
+            CollectedInput::Variables(variables) => variables,
+        };
         let project = self.project_directory(&prompt, context).await;
         let call = PromptCall { variables, project };
-        let rendered = self.shared.render_prompt(&state, &request.name, &prompt, call).await?;
+        let rendered = if placeholders.is_empty() {
+            self.shared.render_prompt(&state, &request.name, &prompt, call).await?
+        } else {
+            self.shared.render_placeholders(&state, &prompt, call, &placeholders).await?
+        };
         let lookup = |uri: &str| self.shared.local_resource(viewer, uri);
-        messages::prompt_result(&prompt, rendered, &lookup, &self.shared.places).map(Into::into)
+        let context = messages::ResultContext {
+            lookup: &lookup,
+            places: &self.shared.places,
+            view,
+            following: following.as_deref(),
+        };
+        messages::prompt_result(&prompt, rendered, &context).map(Into::into)
     }
 
     /// The project directory of the caller, if the prompt may read it.
@@ -208,10 +264,11 @@ impl Session {
     /// All resources that are visible to the viewer, by URI.
     async fn visible_resources(&self, viewer: &Viewer) -> Vec<Resource> {
         let state = self.shared.state_with_list(viewer).await;
+        let resources = self.shared.resources();
         let mut all: Vec<Resource> = Vec::new();
-        for declared in self.shared.options.resources.fixed_resources() {
+        for declared in resources.fixed_resources() {
             let seen = match &declared.content {
-                ResourceSource::Prompt(name) => state.find_prompt(name, viewer).is_ok(),
+                ResourceSource::Prompt(name) => state.find_any_prompt(name, viewer).is_ok(),
                 _ => viewer.can_see_all(),
             };
             all.extend(seen.then(|| declared.list_entry()));
@@ -260,8 +317,9 @@ impl ServerHandler for Session {
         let state = self.shared.state_with_list(&viewer).await;
         let seen = state.list().prompts.iter().filter(|prompt| viewer.can_see(&prompt.id));
         let (prompts, next) = take_page(seen, |prompt| &prompt.name, request.as_ref())?;
+        let view = self.host_view(&context);
         let mut result = ListPromptsResult::with_all_items(
-            prompts.into_iter().map(|prompt| prompt.listed.clone()).collect(),
+            prompts.into_iter().map(|prompt| prompt.entry_for(view).clone()).collect(),
         );
         result.next_cursor = next;
         Ok(result.with_ttl_ms(LIST_TTL_MS).with_cache_scope(cache_scope(&viewer)))
@@ -273,9 +331,9 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
-        let work = self.get_prompt_now(&viewer, &request, &context);
+        let work = self.get_prompt_now(&viewer, &request, self.host_view(&context), &context);
         let summary = RequestSummary { method: "prompts/get", name: &request.name, renders: true };
-        self.shared.run_request(&viewer, summary, &context.ct, work).await
+        self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await
     }
 
     async fn complete(
@@ -284,6 +342,7 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
+        self.shared.check_rate(&viewer)?;
         let (argument, typed) = (request.argument.name, request.argument.value);
         let given = request.context.and_then(|context| context.arguments).unwrap_or_default();
         let values = match &request.r#ref {
@@ -304,7 +363,7 @@ impl ServerHandler for Session {
                 proposed.unwrap_or_else(|_| Err(ErrorData::internal_error("completion failed", None)))?
             }
             Reference::Resource(resource) => {
-                let templates = &self.shared.options.resources;
+                let templates = self.shared.resources();
                 let found = templates.resource_templates().find(|known| known.uri == resource.uri);
                 let declared = found.filter(|_| viewer.can_see_all()).ok_or_else(|| {
                     invalid_params(format!(
@@ -338,7 +397,8 @@ impl ServerHandler for Session {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let viewer = self.identify_viewer(&context.extensions)?;
-        let declared = self.shared.options.resources.resource_templates().filter(|_| viewer.can_see_all());
+        let resources = self.shared.resources();
+        let declared = resources.resource_templates().filter(|_| viewer.can_see_all());
         let mut all: Vec<_> = declared.map(DeclaredResource::template_entry).collect();
         all.sort_by(|one, other| one.uri_template.cmp(&other.uri_template));
         let (templates, next) =
@@ -361,7 +421,8 @@ impl ServerHandler for Session {
         };
         let work = self.shared.read_resource(&viewer, &request.uri, project);
         let summary = RequestSummary { method: "resources/read", name: &request.uri, renders };
-        let contents = self.shared.run_request(&viewer, summary, &context.ct, work).await?;
+        let contents =
+            self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await?;
         let result = ReadResourceResult::new(contents).with_ttl_ms(0).with_cache_scope(cache_scope(&viewer));
         Ok(result.into())
     }
@@ -411,6 +472,7 @@ impl ServerHandler for Session {
         self.shared.load_list().await;
         tokio::select! {
             () = context.cancelled() => {}
+            () = self.ending.input.cancelled() => {}
             () = notify_subscription(context.sink(), context.accepted(), &viewer, notices) => {}
         }
         Ok(())
@@ -467,7 +529,12 @@ impl ServerHandler for Session {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        self.identify_viewer(&context.extensions)?;
+        let viewer = self.identify_viewer(&context.extensions)?;
+        if let Some(method) = SkillMethod::from_name(&request.method).filter(|_| self.shared.options.skills) {
+            let summary = RequestSummary { method: method.as_str(), name: "", renders: true };
+            let work = self.shared.answer_skills(&viewer, method, request.params);
+            return self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await;
+        }
         let is_gone =
             input::supports_input_required(&context) && REMOVED_METHODS.contains(&request.method.as_str());
         let is_served = !is_gone && (self.shared.options.tools || !request.method.starts_with("tools/"));
@@ -488,8 +555,9 @@ impl ServerHandler for Session {
         let viewer = self.identify_viewer(&context.extensions)?;
         let name = request.name.to_string();
         let work = crate::tools::call_tool(self, &viewer, request, &context);
-        let summary = RequestSummary { method: "tools/call", name: &name, renders: true };
-        self.shared.run_request(&viewer, summary, &context.ct, work).await
+        let renders = name != crate::tools::LIST_TOOL;
+        let summary = RequestSummary { method: "tools/call", name: &name, renders };
+        self.shared.run_request(&viewer, summary, self.request_cancelled(&context), work).await
     }
 }
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use arc_swap::ArcSwap;
-use hinagata::{Code, Context, Engine, Error, LocalPlaces, RenderJob, Rendered, Result};
+use hinagata::{Code, Context, Engine, Error, LocalPlaces, Reason, RenderJob, Rendered, Result, Strictness};
 use rmcp::{
     ErrorData,
     model::{Implementation, ResourceContents, ServerCapabilities, ServerConfig},
@@ -20,19 +20,23 @@ use tokio::{
     },
     task::JoinHandle,
 };
-use tokio_util::sync::CancellationToken;
 
 use crate::{
     backend::{RenderBackend, RenderReport, Viewer},
     declared_resource::ResourceSource,
-    failure::{from_engine_error, truncate_for_display},
-    messages::with_warnings,
+    exposure::Exposure,
+    failure::{BUSY, from_engine_error, truncate_for_display},
+    host::HostProfile,
+    messages::{LocalResource, with_warnings},
     names::split_version,
     notices::{ChangeNotice, NOTICE_CAPACITY},
     pack_tool::PackedProject,
+    parameters::is_free_text,
+    placeholder::Placeholders,
     project::ProjectSource,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
+    served_skills::EXTENSION,
     state::{ChangedPaths, PublicState},
     watched::WatchedResources,
 };
@@ -48,12 +52,18 @@ const MAX_PATHS: usize = 1_000;
 pub struct McpOptions {
     /// Whether prompts are also served as tools, for clients without prompts.
     pub tools: bool,
+    /// Whether prompts are also served as Agent Skills.
+    pub skills: bool,
     /// The caller of requests that do not name one. Without it, such requests are rejected.
     pub viewer: Option<Viewer>,
     /// The resources declared in the settings.
     pub resources: Resources,
+    /// Which prompts are served.
+    pub exposure: Exposure,
     /// The project whose files the tool `pack_context` packs, for callers who may see all of it.
     pub project: Option<PackedProject>,
+    /// The host for which prompts are prepared, as in the setting `mcp.host`. Without it, the name of the client decides.
+    pub host: Option<String>,
     /// Where the project directory comes from, beneath which callers name files.
     pub project_source: ProjectSource,
 }
@@ -67,8 +77,12 @@ pub(crate) struct Shared {
     pub(crate) backend: Arc<dyn RenderBackend>,
     pub(crate) options: McpOptions,
     pub(crate) config: ServerConfig,
+    /// The profile of all clients, if the settings name one.
+    pub(crate) host_profile: Option<&'static HostProfile>,
     /// Directories that callers do not see.
     pub(crate) places: LocalPlaces,
+    resources: ArcSwap<Resources>,
+    exposure: ArcSwap<Exposure>,
     state: ArcSwap<PublicState>,
     notices: broadcast::Sender<Arc<ChangeNotice>>,
     touched: Mutex<ChangedPaths>,
@@ -92,13 +106,18 @@ impl Mcp {
     ///
     /// Must be called inside a tokio runtime.
     #[must_use]
-    pub fn new(engine: Engine, options: McpOptions, backend: Arc<dyn RenderBackend>) -> Self {
+    pub fn new(engine: Engine, mut options: McpOptions, backend: Arc<dyn RenderBackend>) -> Self {
+        let exposure = Arc::new(std::mem::take(&mut options.exposure));
+        let resources = std::mem::take(&mut options.resources);
         let (notices, _) = broadcast::channel(NOTICE_CAPACITY);
         let wake = Arc::new(Notify::new());
         let inner = Arc::new(Shared {
-            config: server_config(options.tools),
+            config: server_config(&options),
+            host_profile: options.host.as_deref().and_then(HostProfile::from_name),
             places: engine.local_places(),
-            state: ArcSwap::from_pointee(PublicState::new(&engine)),
+            state: ArcSwap::from_pointee(PublicState::new(&engine, &exposure)),
+            resources: ArcSwap::from_pointee(Resources::default()),
+            exposure: ArcSwap::new(exposure),
             notices,
             touched: Mutex::default(),
             wake: Arc::clone(&wake),
@@ -109,7 +128,16 @@ impl Mcp {
             options,
         });
         let _ = inner.follower.set(tokio::spawn(follow_changes(Arc::downgrade(&inner), wake)));
+        inner.set_resources(resources);
         Self(inner)
+    }
+
+    /// Serves other resources and prompts from now on, after the settings changed. Clients are notified.
+    pub fn set_served(&self, resources: Resources, exposure: Exposure) {
+        self.0.exposure.store(Arc::new(exposure));
+        self.0.set_resources(resources);
+        self.0.send_notice(ChangeNotice { anything: true, ..ChangeNotice::default() });
+        self.0.notify_change(None);
     }
 
     /// Reports that these files changed, as absolute paths, or that anything may have changed. It can be called on any
@@ -129,7 +157,7 @@ impl Mcp {
     }
 }
 
-fn server_config(tools: bool) -> ServerConfig {
+fn server_config(options: &McpOptions) -> ServerConfig {
     let capabilities = ServerCapabilities::builder()
         .enable_prompts()
         .enable_prompts_list_changed()
@@ -137,11 +165,14 @@ fn server_config(tools: bool) -> ServerConfig {
         .enable_resources_list_changed()
         .enable_resources_subscribe()
         .enable_completions();
-    let capabilities = if tools {
+    let mut capabilities = if options.tools {
         capabilities.enable_tools().enable_tool_list_changed().build()
     } else {
         capabilities.build()
     };
+    if options.skills {
+        capabilities.extensions.get_or_insert_default().insert(EXTENSION.to_owned(), Map::new());
+    }
     let server = Implementation::new("hinagata", env!("CARGO_PKG_VERSION")).with_title("Hinagata");
     ServerConfig::new(capabilities)
         .with_server_info(server)
@@ -160,6 +191,19 @@ async fn follow_changes(inner: Weak<Shared>, wake: Arc<Notify>) {
 }
 
 impl Shared {
+    /// Replaces the declared resources, and logs what is wrong with them.
+    fn set_resources(&self, resources: Resources) {
+        for problem in resources.problems() {
+            tracing::error!(error = problem.message(), "leaving out a resource");
+        }
+        self.resources.store(Arc::new(resources));
+    }
+
+    /// The declared resources.
+    pub(crate) fn resources(&self) -> Arc<Resources> {
+        self.resources.load_full()
+    }
+
     fn notify_change(&self, paths: Option<&[PathBuf]>) {
         let root = self.engine.root();
         let real = root.canonicalize().unwrap_or_else(|_| root.clone());
@@ -181,7 +225,7 @@ impl Shared {
     fn update_state(&self) {
         let touched = std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner));
         let before = self.state.load_full();
-        let next = Arc::new(before.next_state(&self.engine, &touched));
+        let next = Arc::new(before.next_state(&self.engine, &self.exposure.load_full(), &touched));
         self.state.store(Arc::clone(&next));
         let affected = self.watched.changed_by_prompts(&next.engine, touched.anything);
         let (Some(old), Some(new)) = (before.loaded_list(), next.loaded_list()) else {
@@ -278,6 +322,35 @@ impl Shared {
         Err(from_engine_error(&failed, &self.places))
     }
 
+    /// Renders a prompt whose host inserts some values later. These values are not checked: they fit no type.
+    pub(crate) async fn render_placeholders(
+        &self,
+        state: &PublicState,
+        prompt: &PublicPrompt,
+        PromptCall { variables, project }: PromptCall,
+        placeholders: &Placeholders,
+    ) -> Result<Rendered, ErrorData> {
+        let engine = prompt.engine.as_ref().unwrap_or(&state.engine);
+        let is_checked = |name: &String| {
+            let declared = prompt.inherited.parameters.get(name);
+            declared.is_some_and(|parameter| !is_free_text(parameter) || parameter.schema.is_some())
+        };
+        let strictness =
+            if placeholders.names().any(is_checked) { Strictness::Lenient } else { Strictness::Strict };
+        let render = async |as_uris: bool| {
+            let mut job = RenderJob { strictness, ..RenderJob::new(engine.clone(), &prompt.id) };
+            job.variables = variables.clone();
+            job.variables.extend(placeholders.to_variables(as_uris));
+            job.context.project.clone_from(&project);
+            self.backend.render_prompt(job).await
+        };
+        let rendered = match render(false).await {
+            Err(error) if error.reason() == Some(Reason::Uri) => render(true).await,
+            other => other,
+        };
+        rendered.map_err(|error| from_engine_error(&error, &self.places))
+    }
+
     async fn render_with_engine(
         &self,
         engine: &Engine,
@@ -295,20 +368,20 @@ impl Shared {
         &self,
         viewer: &Viewer,
         RequestSummary { method, name, renders }: RequestSummary<'_>,
-        cancelled: &CancellationToken,
+        cancelled: impl Future<Output = ()>,
         work: impl Future<Output = Result<T, ErrorData>>,
     ) -> Result<T, ErrorData> {
         let started = Instant::now();
         let allowed = async {
             if renders && !viewer.can_render {
-                Err(ErrorData::invalid_request("this key does not allow `render`", None))
-            } else {
-                work.await
+                return Err(ErrorData::invalid_request("this key does not allow `render`", None));
             }
+            self.check_rate(viewer)?;
+            work.await
         };
         let answer = tokio::select! {
             answer = allowed => answer,
-            () = cancelled.cancelled() => Err(ErrorData::internal_error("the request was cancelled", None)),
+            () = cancelled => Err(ErrorData::internal_error("the request was cancelled", None)),
         };
         let failure = answer.as_ref().err().map(|error| error.code.0);
         self.backend.record_report(
@@ -324,9 +397,21 @@ impl Shared {
         answer
     }
 
+    /// Counts a request of the viewer, if it may send one now.
+    pub(crate) fn check_rate(&self, viewer: &Viewer) -> Result<(), ErrorData> {
+        self.backend.check_rate(viewer).map_err(|seconds| {
+            let data = json!({"code": "rate", "retry_after": seconds});
+            ErrorData::new(BUSY, format!("rate limit exceeded; retry after {seconds} s"), Some(data))
+        })
+    }
+
     /// Whether reading the resource at `uri` renders a prompt.
     pub(crate) fn renders_on_read(&self, uri: &str) -> bool {
-        let declared = || self.options.resources.find_resource(uri);
+        if self.options.skills && uri.starts_with("skill://") {
+            return true;
+        }
+        let resources = self.resources();
+        let declared = || resources.find_resource(uri);
         !uri.starts_with(PROMPT_SCHEME)
             && declared().is_some_and(|(declared, _)| matches!(declared.content, ResourceSource::Prompt(_)))
     }
@@ -337,10 +422,11 @@ impl Shared {
         viewer: &Viewer,
         uri: &str,
     ) -> Result<(), ErrorData> {
-        match self.options.resources.find_resource(uri).map(|(declared, _)| &declared.content) {
+        let resources = self.resources();
+        match resources.find_resource(uri).map(|(declared, _)| &declared.content) {
             Some(ResourceSource::Prompt(name)) if self.renders_on_read(uri) => self
                 .state_for(viewer)
-                .find_prompt(name, viewer)
+                .find_any_prompt(name, viewer)
                 .map(|_| ())
                 .map_err(|_| resource_not_found_error(uri)),
             _ => self.read_resource(viewer, uri, None).await.map(|_| ()),
@@ -358,17 +444,22 @@ impl Shared {
         if let Some(name) = uri.strip_prefix(PROMPT_SCHEME) {
             let name = name.split('#').next().unwrap_or(name);
             let state = self.state_for(viewer);
-            return state
-                .find_prompt(name, viewer)
-                .map(|prompt| prompt_source(&prompt))
-                .map_err(|_| missing());
+            return match state.find_prompt(name, viewer) {
+                Ok(prompt) => Ok(prompt_source(&prompt)),
+                Err(error) if is_hidden(&error) => Err(error),
+                Err(_) => Err(missing()),
+            };
         }
-        if let Some((declared, values)) = self.options.resources.find_resource(uri) {
+        if let Some(contents) = self.skill_contents(viewer, uri).await? {
+            return Ok(vec![contents]);
+        }
+        let resources = self.resources();
+        if let Some((declared, values)) = resources.find_resource(uri) {
             if let ResourceSource::Prompt(name) = &declared.content {
                 let state = self.state_for(viewer);
-                let prompt = state.find_prompt(name, viewer).map_err(|_| missing())?;
+                let prompt = state.find_any_prompt(name, viewer).map_err(|_| missing())?;
                 let variables = values.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
-                let variables = crate::arguments::variables_from_arguments(&prompt, Some(&variables))?;
+                let variables = crate::arguments::check_arguments(&prompt, &variables)?.into_variables()?;
                 let call = PromptCall { variables, project };
                 let rendered = self.render_prompt(&state, name, &prompt, call).await?;
                 return Ok(vec![declared.prompt_contents(rendered, uri, &self.places)]);
@@ -377,8 +468,8 @@ impl Shared {
                 return Err(missing());
             }
             let (inner, uri_read) = (Arc::clone(self), uri.to_owned());
+            let resources = Arc::clone(&resources);
             let read = tokio::task::spawn_blocking(move || {
-                let resources = &inner.options.resources;
                 let (declared, values) = resources.find_resource(&uri_read)?;
                 Some(resources.read_content(declared, &uri_read, &values, &inner.places))
             });
@@ -418,11 +509,26 @@ impl Shared {
             .ok()
     }
 
-    /// The content of a declared resource that a render names by its URI alone.
-    pub(crate) fn local_resource(&self, viewer: &Viewer, uri: &str) -> Option<ResourceContents> {
-        let resources = &self.options.resources;
-        let (declared, values) = resources.find_resource(uri).filter(|_| viewer.can_see_all())?;
-        resources.read_content(declared, uri, &values, &self.places).ok().flatten()
+    /// The declared resource that a render names by its URI alone.
+    pub(crate) fn local_resource(&self, viewer: &Viewer, uri: &str) -> LocalResource {
+        let resources = self.resources();
+        let Some((declared, values)) = resources.find_resource(uri).filter(|_| viewer.can_see_all()) else {
+            return LocalResource::Elsewhere;
+        };
+        if matches!(declared.content, ResourceSource::Prompt(_)) {
+            return LocalResource::Elsewhere;
+        }
+        match resources.read_content(declared, uri, &values, &self.places) {
+            Ok(Some(contents)) => LocalResource::Found(Box::new(contents)),
+            Ok(None) => LocalResource::Unreadable("its file is missing"),
+            Err(error) => {
+                tracing::warn!(uri, error = error.message(), "cannot read a resource of a message");
+                LocalResource::Unreadable(match error.code() {
+                    Code::Approval => "it is withheld",
+                    _ => "see the log of the server",
+                })
+            }
+        }
     }
 }
 
@@ -449,6 +555,11 @@ pub(crate) const PROMPT_SCHEME: &str = "prompt://";
 
 pub(crate) fn resource_not_found_error(uri: &str) -> ErrorData {
     ErrorData::resource_not_found("resource not found", Some(json!({"uri": truncate_for_display(uri)})))
+}
+
+/// Whether the error says that a prompt is not served.
+fn is_hidden(error: &ErrorData) -> bool {
+    error.data.as_ref().is_some_and(|data| data.get("hidden").is_some())
 }
 
 /// Whether the definition of the prompt or of an included template is broken.

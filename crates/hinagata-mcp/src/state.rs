@@ -13,13 +13,14 @@ use std::{
     },
 };
 
-use hinagata::{Code, Engine, Error, Reach, Request, Validation};
+use hinagata::{Code, Engine, Error, Reach, Reason, Request, Validation};
 use rmcp::ErrorData;
 use serde_json::{Map, Value};
 
 use crate::{
     backend::Viewer,
-    failure::{from_engine_error, invalid_params, prompt_not_found, truncate_for_display},
+    exposure::Exposure,
+    failure::{from_engine_error, invalid_params, prompt_hidden, prompt_not_found, truncate_for_display},
     names::split_version,
     prompt::PublicPrompt,
 };
@@ -30,6 +31,7 @@ const MAX_KNOWN: usize = 4_096;
 /// One state of the public prompts.
 pub(crate) struct PublicState {
     pub(crate) engine: Engine,
+    exposure: Arc<Exposure>,
     /// Loaded on first use. Single prompts are found without it.
     list: OnceLock<PromptList>,
     /// Requested prompts, by the name that was used.
@@ -130,9 +132,10 @@ impl ChangedPaths {
 }
 
 impl PublicState {
-    pub(crate) fn new(engine: &Engine) -> Self {
+    pub(crate) fn new(engine: &Engine, exposure: &Arc<Exposure>) -> Self {
         Self {
             engine: engine.with_frozen_prompts(),
+            exposure: Arc::clone(exposure),
             list: OnceLock::new(),
             known: RwLock::default(),
             previous_engine: None,
@@ -147,7 +150,7 @@ impl PublicState {
         if let Some((_, known)) = views.iter().find(|(known, _)| Arc::ptr_eq(known, reach)) {
             return Arc::clone(known);
         }
-        let view = Arc::new(Self::new(&self.engine.with_reach(reach)));
+        let view = Arc::new(Self::new(&self.engine.with_reach(reach), &self.exposure));
         views.push((Arc::clone(reach), Arc::clone(&view)));
         view
     }
@@ -171,11 +174,16 @@ impl PublicState {
     }
 
     /// The state after a change.
-    pub(crate) fn next_state(&self, engine: &Engine, touched: &ChangedPaths) -> Self {
-        let mut next = Self::new(engine);
+    pub(crate) fn next_state(
+        &self,
+        engine: &Engine,
+        exposure: &Arc<Exposure>,
+        touched: &ChangedPaths,
+    ) -> Self {
+        let mut next = Self::new(engine, exposure);
         let views = self.views.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let after = |(reach, view): (Arc<Reach>, Arc<Self>)| {
-            let next = view.next_state(&engine.with_reach(&reach), touched);
+            let next = view.next_state(&engine.with_reach(&reach), exposure, touched);
             (reach, Arc::new(next))
         };
         next.views = Mutex::new(views.into_iter().map(after).collect());
@@ -186,7 +194,7 @@ impl PublicState {
             Some(self.engine.clone())
         };
         if let Some(before) = self.list.get() {
-            let _ = next.list.set(self.next_list(before, &next.engine, touched));
+            let _ = next.list.set(self.next_list(before, &next, touched));
             return next;
         }
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
@@ -199,7 +207,8 @@ impl PublicState {
         next
     }
 
-    fn next_list(&self, before: &PromptList, engine: &Engine, touched: &ChangedPaths) -> PromptList {
+    fn next_list(&self, before: &PromptList, next: &Self, touched: &ChangedPaths) -> PromptList {
+        let engine = &next.engine;
         let listings = engine.catalog().list();
         let definitions = listings.iter().filter_map(|listing| listing.definition.as_ref().ok());
         let old = before.prompts.iter().map(|prompt| &*prompt.inherited.definition.source);
@@ -211,7 +220,10 @@ impl PublicState {
             let known = before.get_by_id(id);
             let read = match (&listing.definition, known) {
                 (Ok(definition), Some(known))
-                    if narrow && known.engine.is_none() && known.is_unchanged(engine, definition) =>
+                    if narrow
+                        && known.engine.is_none()
+                        && !known.has_fixed_files()
+                        && known.is_unchanged(engine, definition) =>
                 {
                     Ok(Arc::clone(known))
                 }
@@ -223,25 +235,27 @@ impl PublicState {
                 None => Err(error),
             };
             match read.or_else(kept) {
-                Ok(prompt) => prompts.push(prompt),
+                Ok(prompt) => prompts.extend(Some(prompt).filter(|prompt| next.is_exposed(prompt))),
                 Err(error) => log_left_out(id, &error),
             }
         }
         PromptList::new(prompts)
     }
 
-    /// The last good version of a prompt. A conflict has none.
+    /// The last good version of a prompt. A conflict has none, and neither has a file of a message that is gone.
     fn last_good(&self, prompt: &PublicPrompt, error: &Error) -> Result<Arc<PublicPrompt>, Error> {
-        if matches!(error.code(), Code::Conflict | Code::NotFound | Code::Id | Code::Approval) {
+        let is_file = matches!(error.reason(), Some(Reason::File | Reason::Media));
+        if is_file || matches!(error.code(), Code::Conflict | Code::NotFound | Code::Id | Code::Approval) {
             return Err(error.clone());
         }
         tracing::warn!(
             prompt = prompt.id,
+            place = error.place().map(tracing::field::display),
             error = error.message(),
             "a prompt is broken; serving its last good version"
         );
         let engine = prompt.engine.clone().unwrap_or_else(|| self.engine.clone());
-        Ok(Arc::new(PublicPrompt { engine: Some(engine), ..prompt.clone() }))
+        Ok(Arc::new(prompt.with_engine(engine)))
     }
 
     /// All prompts.
@@ -252,7 +266,8 @@ impl PublicState {
                 let read = listing.definition.and_then(|_| PublicPrompt::from_engine(&self.engine, id));
                 read.map(Arc::new).inspect_err(|error| log_left_out(id, error)).ok()
             };
-            PromptList::new(self.engine.catalog().list().into_iter().filter_map(read).collect())
+            let readable = self.engine.catalog().list().into_iter().filter_map(read);
+            PromptList::new(readable.filter(|prompt| self.is_exposed(prompt)).collect())
         })
     }
 
@@ -261,8 +276,28 @@ impl PublicState {
         self.list.get()
     }
 
-    /// Finds the prompt for a name in any spelling, with or without a version.
+    fn is_exposed(&self, prompt: &PublicPrompt) -> bool {
+        self.exposure.hidden_reason(&self.engine, prompt).is_none()
+    }
+
+    /// Finds the prompt for a name in any spelling, with or without a version, if it is served.
     pub(crate) fn find_prompt(&self, name: &str, viewer: &Viewer) -> Result<Arc<PublicPrompt>, ErrorData> {
+        let prompt = self.find_any_prompt(name, viewer)?;
+        if self.list.get().is_some_and(|list| list.get_by_id(&prompt.id).is_some()) {
+            return Ok(prompt);
+        }
+        match self.exposure.hidden_reason(&self.engine, &prompt) {
+            Some(reason) => Err(prompt_hidden(&prompt.name, reason)),
+            None => Ok(prompt),
+        }
+    }
+
+    /// Finds the prompt for a name, also one that is served only as the content of a resource.
+    pub(crate) fn find_any_prompt(
+        &self,
+        name: &str,
+        viewer: &Viewer,
+    ) -> Result<Arc<PublicPrompt>, ErrorData> {
         let (bare, version) = split_version(name);
         let found = self.find_by_name(bare, viewer)?.filter(|prompt| viewer.can_see(&prompt.id));
         let prompt = found.ok_or_else(|| self.not_found_error(bare, viewer))?;

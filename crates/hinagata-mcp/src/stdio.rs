@@ -7,7 +7,10 @@ use std::{io, sync::Arc};
 
 use rmcp::{
     RoleServer,
-    model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage},
+    model::{
+        ClientJsonRpcMessage, ClientNotification, ClientRequest, JsonRpcRequest, RequestId,
+        ServerJsonRpcMessage,
+    },
     transport::Transport,
 };
 use tokio::{
@@ -15,8 +18,12 @@ use tokio::{
     sync::Mutex,
     task::JoinHandle,
 };
+use tokio_util::sync::CancellationToken;
 
-use crate::malformed::{malformed_error, params_error};
+use crate::{
+    in_flight::{Admission, InFlight},
+    malformed::{malformed_error, params_error},
+};
 
 /// Maximum bytes of a line.
 const MAX_LINE_BYTES: usize = 16 << 20;
@@ -34,10 +41,14 @@ pub(crate) struct LineTransport<R, W> {
     write: Arc<Mutex<Option<W>>>,
     /// An error response being written. A read may be cancelled, and a response must not be cut off by that.
     refusing: Option<JoinHandle<io::Result<()>>>,
+    in_flight: Arc<InFlight>,
+    /// Cancelled when the client closes its end.
+    input_ended: CancellationToken,
 }
 
 impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTransport<R, W> {
-    pub(crate) fn new(read: R, write: W) -> Self {
+    /// Messages that are read from `read` and written to `write`. The end of the input cancels `input_ended`.
+    pub(crate) fn new(read: R, write: W, input_ended: CancellationToken) -> Self {
         Self {
             read: BufReader::new(read),
             line: Vec::new(),
@@ -45,6 +56,8 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
             begun: false,
             write: Arc::new(Mutex::new(Some(write))),
             refusing: None,
+            in_flight: Arc::default(),
+            input_ended,
         }
     }
 
@@ -92,47 +105,95 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
         written.unwrap_or(Ok(()))
     }
 
-    /// Parses the line. An invalid line is answered here.
+    /// Parses the line. A line that is invalid, or for which there is no room, is answered here.
     fn take_message(&mut self) -> Option<ClientJsonRpcMessage> {
         let line = std::mem::take(&mut self.line);
         let text = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&line).trim_ascii();
         if text.is_empty() {
             return None;
         }
-        let read = serde_json::from_slice::<ClientJsonRpcMessage>(text);
-        let refused = match read {
-            Ok(ClientJsonRpcMessage::Request(request)) => {
-                let broken = match &request.request {
-                    ClientRequest::CustomRequest(custom) if custom.method == "initialize" => {
-                        params_error(&custom.method, custom.params.as_ref())
-                    }
-                    _ => None,
-                };
-                match broken {
-                    None => {
-                        self.begun = true;
-                        return Some(ClientJsonRpcMessage::Request(request));
-                    }
-                    Some(error) => Some(ServerJsonRpcMessage::error(error, Some(request.id))),
+        match serde_json::from_slice::<ClientJsonRpcMessage>(text) {
+            Ok(ClientJsonRpcMessage::Request(request)) => return self.take_request(request, line.len()),
+            Ok(message) if self.begun => {
+                if let Some(id) = cancelled_request(&message) {
+                    self.in_flight.release_request(id);
                 }
+                return Some(message);
             }
-            Ok(message) if self.begun => return Some(message),
-            Ok(_) => {
-                tracing::warn!("ignoring a message before the first request");
-                None
-            }
-            Err(problem) => {
-                let answer = malformed_error(text, &problem);
-                if answer.is_none() {
-                    tracing::warn!(%problem, "ignoring an invalid message");
-                }
-                answer
-            }
-        };
-        if let Some(answer) = refused {
-            self.send_refusal(answer);
+            Ok(_) => tracing::warn!("ignoring a message before the first request"),
+            Err(problem) => match malformed_error(text, &problem) {
+                Some(answer) => self.send_refusal(answer),
+                None => tracing::warn!(%problem, "ignoring an invalid message"),
+            },
         }
         None
+    }
+
+    fn take_request(
+        &mut self,
+        request: JsonRpcRequest<ClientRequest>,
+        bytes: usize,
+    ) -> Option<ClientJsonRpcMessage> {
+        let broken = match &request.request {
+            ClientRequest::CustomRequest(custom) if custom.method == "initialize" => {
+                params_error(&custom.method, custom.params.as_ref())
+            }
+            _ => None,
+        };
+        let id = request.id.clone();
+        let refused = match broken {
+            Some(error) => error,
+            None => {
+                self.begun = true;
+                match self.in_flight.admit_request(request, bytes) {
+                    Admission::Handle(message) => return Some(message),
+                    Admission::Wait => return None,
+                    Admission::Refuse(error) => error,
+                }
+            }
+        };
+        self.send_refusal(ServerJsonRpcMessage::error(refused, Some(id)));
+        None
+    }
+
+    /// Waits for a line, or until a waiting request may be handled.
+    async fn next_event(&mut self) -> io::Result<Event> {
+        let line = |has_line| if has_line { Event::Line } else { Event::End };
+        if !self.in_flight.has_waiting() {
+            return self.read_line().await.map(line);
+        }
+        let in_flight = Arc::clone(&self.in_flight);
+        if self.input_ended.is_cancelled() {
+            in_flight.released.notified().await;
+            return Ok(Event::Released);
+        }
+        tokio::select! {
+            read = self.read_line() => read.map(line),
+            () = in_flight.released.notified() => Ok(Event::Released),
+        }
+    }
+}
+
+enum Event {
+    Line,
+    /// A request was answered or cancelled.
+    Released,
+    End,
+}
+
+/// The request that a message cancels.
+fn cancelled_request(message: &ClientJsonRpcMessage) -> Option<&RequestId> {
+    let ClientJsonRpcMessage::Notification(message) = message else { return None };
+    let ClientNotification::CancelledNotification(cancelled) = &message.notification else { return None };
+    cancelled.params.request_id.as_ref()
+}
+
+/// The request that a message answers.
+fn answered_request(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+    match message {
+        ServerJsonRpcMessage::Response(response) => Some(&response.id),
+        ServerJsonRpcMessage::Error(error) => error.id.as_ref(),
+        _ => None,
     }
 }
 
@@ -159,25 +220,42 @@ where
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let write = Arc::clone(&self.write);
-        async move { write_message(&write, &message).await }
+        let (write, in_flight) = (Arc::clone(&self.write), Arc::clone(&self.in_flight));
+        async move {
+            let written = write_message(&write, &message).await;
+            if let Some(id) = answered_request(&message) {
+                in_flight.release_request(id);
+            }
+            written.inspect_err(|error| tracing::debug!(%error, "cannot write to the client"))
+        }
     }
 
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
-            let read = match self.finish_refusing().await {
-                Ok(()) => self.read_line().await,
+            let event = match self.finish_refusing().await {
+                Ok(()) => match self.in_flight.next_waiting() {
+                    Some(message) => return Some(message),
+                    None => self.next_event().await,
+                },
                 Err(error) => Err(error),
             };
-            match read {
-                Ok(true) => {
+            match event {
+                Ok(Event::Line) => {
                     if let Some(message) = self.take_message() {
                         return Some(message);
                     }
                 }
-                Ok(false) => return None,
+                Ok(Event::Released) => {}
+                Ok(Event::End) => {
+                    self.input_ended.cancel();
+                    // Requests that were sent before the end still get responses.
+                    if !self.in_flight.has_waiting() {
+                        return None;
+                    }
+                }
                 Err(error) => {
                     tracing::error!(%error, "cannot reach the client");
+                    self.input_ended.cancel();
                     return None;
                 }
             }
@@ -202,7 +280,7 @@ mod tests {
         let (mut answers, write) = duplex(1 << 20);
         client.write_all(sent).await.expect("is sent");
         drop(client);
-        let mut lines = LineTransport::new(read, write);
+        let mut lines = LineTransport::new(read, write, CancellationToken::new());
         let mut received = Vec::new();
         while let Some(message) = lines.receive().await {
             received.push(message);

@@ -46,8 +46,8 @@ impl Shared {
         if let Some(name) = uri.strip_prefix(PROMPT_SCHEME) {
             return state.find_prompt(prompt_name(name), viewer).is_ok();
         }
-        match self.options.resources.find_resource(uri).map(|(declared, _)| &declared.content) {
-            Some(ResourceSource::Prompt(name)) => state.find_prompt(name, viewer).is_ok(),
+        match self.resources().find_resource(uri).map(|(declared, _)| &declared.content) {
+            Some(ResourceSource::Prompt(name)) => state.find_any_prompt(name, viewer).is_ok(),
             Some(_) => viewer.can_see_all(),
             None => embedding_prompt(&state, viewer, uri).is_some(),
         }
@@ -64,23 +64,24 @@ impl Shared {
                 .map(|_| WatchPlan::default())
                 .map_err(|_| missing());
         }
-        let Some((declared, values)) = self.options.resources.find_resource(uri) else {
+        let resources = self.resources();
+        let Some((declared, values)) = resources.find_resource(uri) else {
             let (prompt, fields) = embedding_prompt(&state, &owner, uri).ok_or_else(missing)?;
             let file = fields.get("file").and_then(Value::as_str);
             return self.prompt_plan(&state, &prompt, file);
         };
         match &declared.content {
-            // It is part of the settings, which are read once.
+            // It is part of the settings; all clients are notified when they change.
             ResourceSource::Text(_) | ResourceSource::Blob(_) => Ok(WatchPlan::default()),
             ResourceSource::File(_) => {
-                let file = self.options.resources.file_path(declared, &values);
+                let file = resources.file_path(declared, &values);
                 file.map(|file| WatchPlan::for_file(&file)).ok_or_else(missing)
             }
             ResourceSource::Context(project) => {
                 Ok(WatchPlan { context: Some(Arc::new(project.context.clone())), ..WatchPlan::default() })
             }
             ResourceSource::Prompt(name) => {
-                let prompt = state.find_prompt(name, &owner).map_err(|_| missing())?;
+                let prompt = state.find_any_prompt(name, &owner).map_err(|_| missing())?;
                 if let Some(why) = unwatched_reason(&prompt) {
                     let shown = truncate_for_display(uri);
                     return Err(invalid_params(format!("cannot watch `{shown}`: its prompt {why}")));

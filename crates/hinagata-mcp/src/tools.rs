@@ -8,7 +8,7 @@ use rmcp::{
     ErrorData, RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, GetPromptRequestParams,
-        GetPromptResponse, GetPromptResult, JsonObject, MetaObject, PaginatedRequestParams, Role, Tool,
+        GetPromptResponse, GetPromptResult, JsonObject, MetaObject, PaginatedRequestParams, Tool,
         ToolAnnotations,
     },
     service::RequestContext,
@@ -16,21 +16,32 @@ use rmcp::{
 use serde_json::{Map, Value, json};
 
 use crate::{
+    adapt::head_turns,
     backend::Viewer,
     failure::{invalid_params, truncate_for_display},
     messages::WARNINGS_KEY,
     pack_tool::{PACK_TOOL, call_pack_tool, pack_tool},
-    page::take_page,
+    page::take_page_of,
     prompt::PublicPrompt,
     session::Session,
     state::PromptList,
 };
 
-const LIST_TOOL: &str = "list_prompts";
+pub(crate) const LIST_TOOL: &str = "list_prompts";
 const GET_TOOL: &str = "get_prompt";
+
+/// Entries per page of [`LIST_TOOL`]: a model pays for each.
+const MODEL_PAGE_SIZE: usize = 50;
+
+/// Maximum characters of a description in [`LIST_TOOL`].
+const MODEL_DESCRIPTION: usize = 200;
 
 /// All tools that are visible to the viewer, by name. `packs` says whether files can be packed.
 pub(crate) fn list_tools(prompts: &PromptList, viewer: &Viewer, packs: bool) -> Vec<Tool> {
+    // The other tools render, which a key may not allow.
+    if !viewer.can_render {
+        return vec![list_tool()];
+    }
     let fixed: Vec<Tool> = [list_tool(), get_tool()].into_iter().chain(packs.then(pack_tool)).collect();
     let seen = prompts.prompts.iter().filter(|prompt| viewer.can_see(&prompt.id));
     let own = seen
@@ -159,7 +170,7 @@ pub(crate) async fn call_tool(
     let mut get = GetPromptRequestParams::new(name).with_arguments(prompt_arguments);
     get.input_responses = request.input_responses;
     get.request_state = request.request_state;
-    Ok(match session.get_prompt_now(viewer, &get, context).await {
+    Ok(match session.get_prompt_now(viewer, &get, session.tool_view(context), context).await {
         Ok(GetPromptResponse::Complete(result)) => tool_result(result).into(),
         Ok(GetPromptResponse::InputRequired(result)) => result.into(),
         Ok(_) => error_result(&invalid_params("unsupported response")).into(),
@@ -208,30 +219,48 @@ async fn list_prompts(
         state.list().prompts.iter().map(|prompt| &**prompt).filter(|prompt| viewer.can_see(&prompt.id));
     let page =
         text("cursor").map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
-    let (prompts, next) = take_page(seen.filter(has), |prompt| &prompt.name, page.as_ref())?;
+    let (prompts, next) =
+        take_page_of(MODEL_PAGE_SIZE, seen.filter(has), |prompt| &prompt.name, page.as_ref())?;
     let text = listing(&prompts, next.as_deref()).to_string();
     Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
 }
 
-/// A page of the list as JSON.
+/// A page of the list as JSON, as short as a model needs it.
 fn listing(prompts: &[&PublicPrompt], next: Option<&str>) -> Value {
     let entry = |prompt: &&PublicPrompt| {
-        let listed = &prompt.listed;
-        let arguments: Vec<_> = listed.arguments.iter().flatten().collect();
-        json!({"name": prompt.name, "title": listed.title, "description": listed.description, "arguments": arguments})
+        let metadata = &prompt.inherited.definition.metadata;
+        let mut entry = json!({"name": prompt.name});
+        let about = metadata.description.as_deref().or(prompt.listed.title.as_deref());
+        if let Some(about) = about.map(str::trim).filter(|about| !about.is_empty()) {
+            entry["description"] = truncate_description(about).into();
+        }
+        let names = |required: bool| -> Vec<&str> {
+            let arguments = prompt.listed.arguments.iter().flatten();
+            let wanted = arguments.filter(|argument| argument.required.unwrap_or_default() == required);
+            wanted.map(|argument| argument.name.as_str()).collect()
+        };
+        for (kind, names) in [("required", names(true)), ("optional", names(false))] {
+            if !names.is_empty() {
+                entry[kind] = names.into();
+            }
+        }
+        entry
     };
-    json!({"prompts": prompts.iter().map(entry).collect::<Vec<_>>(), "next_cursor": next})
+    let mut page = json!({"prompts": prompts.iter().map(entry).collect::<Vec<_>>()});
+    if let Some(next) = next {
+        page["next_cursor"] = next.into();
+    }
+    page
 }
 
-/// The contents of all messages. Texts are prefixed with their role if the assistant speaks too.
+fn truncate_description(text: &str) -> String {
+    match text.char_indices().nth(MODEL_DESCRIPTION) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The contents of all messages. Each turn starts with its role if the assistant speaks, too.
 fn blocks(result: GetPromptResult) -> Vec<ContentBlock> {
-    let several = result.messages.iter().any(|message| message.role == Role::Assistant);
-    let block = |message: rmcp::model::PromptMessage| match (message.content, several) {
-        (ContentBlock::Text(text), true) => {
-            let who = if message.role == Role::Assistant { "assistant" } else { "user" };
-            ContentBlock::text(format!("{who}: {}", text.text))
-        }
-        (content, _) => content,
-    };
-    result.messages.into_iter().map(block).collect()
+    head_turns(result.messages).into_iter().map(|message| message.content).collect()
 }

@@ -175,33 +175,48 @@ impl Marks {
         places
     }
 
+    /// A mark takes the place of a value; the ends of its lines stay behind the mark, so that lines keep their numbers.
     fn replace_places(&self, text: &str, places: &[(Range<usize>, usize)]) -> RedactedText {
         let mut redacted = String::with_capacity(text.len());
         let mut secrets = Vec::new();
         let mut seen = HashSet::new();
-        let (mut done, mut line, mut counted) = (0, 1, 0);
-        for (range, mark) in places {
-            // What overlaps the place before belongs to its mark.
-            if range.start < done {
-                done = done.max(text.ceil_char_boundary(range.end));
-                continue;
-            }
-            // Patterns match bytes, so a match may start within a character.
-            let start = text.floor_char_boundary(range.start).max(done);
-            line += text.as_bytes()[counted..start].iter().filter(|byte| **byte == b'\n').count();
-            counted = start;
-            redacted.push_str(&text[done..start]);
-            let Mark { rule, text: mark_text, hash } = &self.marks[*mark];
+        let (mut done, mut line) = (0, 1);
+        for (range, mark) in join_places(text, places) {
+            let before = &text[done..range.start];
+            redacted.push_str(before);
+            line += line_ends(before);
+            let Mark { rule, text: mark_text, hash } = &self.marks[mark];
             redacted.push_str(mark_text);
-            if seen.insert((line, *mark)) {
+            if seen.insert((line, mark)) {
                 let (rule, mark, hash) = (rule.clone(), mark_text.clone(), hash.clone());
                 secrets.push(RedactedSecret { rule, line, mark, hash });
             }
-            done = text.ceil_char_boundary(range.end);
+            let ends = line_ends(&text[range.clone()]);
+            redacted.extend(std::iter::repeat_n('\n', ends));
+            line += ends;
+            done = range.end;
         }
         redacted.push_str(&text[done..]);
         RedactedText { text: redacted, secrets }
     }
+}
+
+/// The places without overlaps, from character to character: what overlaps the place before belongs to its mark.
+fn join_places(text: &str, places: &[(Range<usize>, usize)]) -> Vec<(Range<usize>, usize)> {
+    let mut joined: Vec<(Range<usize>, usize)> = Vec::new();
+    for (range, mark) in places {
+        // Patterns match bytes, so a match may start within a character.
+        let (start, end) = (text.floor_char_boundary(range.start), text.ceil_char_boundary(range.end));
+        match joined.last_mut().filter(|(last, _)| start < last.end) {
+            Some((last, _)) => last.end = last.end.max(end),
+            None => joined.push((start..end, *mark)),
+        }
+    }
+    joined
+}
+
+fn line_ends(text: &str) -> usize {
+    text.bytes().filter(|byte| *byte == b'\n').count()
 }
 
 impl Form {

@@ -217,10 +217,22 @@ pub(crate) fn moved_response(app: &App, parts: &Parts, path: &str) -> Response {
     response
 }
 
+/// Whether clients ask at this path how to get a token, after an answer that requires a key.
+fn is_oauth_path(path: &str) -> bool {
+    let well_known = path.strip_prefix("/.well-known/").or_else(|| path.strip_prefix("/mcp/.well-known/"));
+    matches!(path, "/register" | "/authorize" | "/token")
+        || well_known.is_some_and(|name| name.starts_with("oauth-") || name.starts_with("openid-"))
+}
+
 /// The response to an unknown path or an unsupported method.
 pub(crate) fn not_found_response(app: &App, parts: &Parts, allow: Option<&str>) -> Response {
     let path: String = parts.uri.path().chars().take(200).collect();
     let problem = match allow {
+        None if is_oauth_path(&path) => {
+            Problem::not_found("this daemon has no OAuth: it accepts the keys of its settings").with_hint(
+                "configure the client to send the header `Authorization: Bearer KEY`; `hina key` makes keys",
+            )
+        }
         None => Problem::not_found(format!("no route for `{path}`"))
             .with_hint("/docs and /openapi.json list all routes"),
         Some(allow) => Problem::new(

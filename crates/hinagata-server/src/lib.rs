@@ -5,8 +5,6 @@
 
 mod access;
 mod answer;
-mod audit;
-mod audit_file;
 mod body;
 mod bulkhead;
 mod call;
@@ -50,7 +48,7 @@ pub use hyper::HeaderMap;
 pub use problem::Problem;
 pub use reload::{Reloaded, Reloader};
 pub use server::{Server, ServerOptions};
-pub use settings::{AuditLocation, ServerSettings};
+pub use settings::ServerSettings;
 pub use spans::LinkSpan;
 pub use state::DescribeSandbox;
 

@@ -4,18 +4,17 @@ use std::{
     net::{IpAddr, Ipv4Addr},
     path::PathBuf,
     sync::{Arc, Weak},
-    time::SystemTime,
 };
 
 use hinagata::{Code, Error, Reason, RenderJob, Rendered, Result, ports::PortFuture};
+use hinagata_host::OpenWorkspace;
 use hinagata_mcp::{
-    Mcp, McpOptions, PackedProject, ProjectSource, RenderBackend, RenderReport, Resources, Viewer,
+    Exposure, Mcp, McpOptions, PackedProject, ProjectSource, RenderBackend, RenderReport, Resources, Viewer,
 };
 use hyper::{Method, StatusCode};
 
 use crate::{
     access::{Caller, Scope},
-    audit::AuditEntry,
     body::Body,
     call::{Answer, Call},
     gate::GRACE,
@@ -25,24 +24,35 @@ use crate::{
 
 /// Opens the MCP service, and returns the function to call on changes.
 pub(crate) fn open_mcp(app: &Arc<App>) -> Result<impl Fn(Option<&[PathBuf]>) + Send + Sync + use<>> {
+    let (resources, exposure) = read_served(&app.workspace)?;
     let options = McpOptions {
         tools: app.workspace.settings.is_on("mcp.tools"),
+        skills: app.workspace.settings.is_on("mcp.skills"),
         viewer: None,
-        resources: Resources::from_settings(
-            &app.workspace.settings,
-            &app.engine.root(),
-            app.workspace.trust.is_trusted(),
-        )?,
+        resources,
+        exposure,
         project: Some(PackedProject::from_settings(
             &app.workspace.settings,
             &app.engine.root(),
             app.workspace.trust.is_trusted(),
         )),
+        host: app.workspace.settings.text("mcp.host").map(str::to_owned),
         project_source: app.settings.project.clone().map_or(ProjectSource::Absent, ProjectSource::Fixed),
     };
     let mcp = Mcp::new(app.engine.clone(), options, Arc::new(AppBackend(Arc::downgrade(app))));
+    let changed = mcp.change_notifier();
     let _ = app.mcp.set(mcp.http_service(app.settings.max_body));
-    Ok(mcp.change_notifier())
+    Ok(changed)
+}
+
+/// What the settings of a workspace say about what is served.
+///
+/// # Errors
+/// An invalid pattern in `mcp.expose`.
+pub(crate) fn read_served(workspace: &OpenWorkspace) -> Result<(Resources, Exposure)> {
+    let (settings, root) = (&workspace.settings, &workspace.root.path);
+    let resources = Resources::from_settings(settings, root, workspace.trust.is_trusted());
+    Ok((resources, Exposure::from_settings(settings)?))
 }
 
 /// `/mcp`, with every method.
@@ -98,32 +108,17 @@ impl RenderBackend for AppBackend {
         })
     }
 
+    fn check_rate(&self, viewer: &Viewer) -> Result<(), u32> {
+        let Some(app) = self.0.upgrade() else { return Ok(()) };
+        let key = viewer.has_key.then_some(&viewer.name);
+        app.mcp_rates.check_sender(key, viewer.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)))
+    }
+
     /// Reads are recorded only where they render.
     fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>) {
-        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_enabled() && report.renders) else {
-            return;
-        };
-        app.audit.add_entry(AuditEntry {
-            at: SystemTime::now(),
-            request: viewer.request.clone(),
-            who: Arc::clone(&viewer.name),
-            from: viewer.from.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-            method: "MCP",
-            route: report.method,
-            names: vec![("id", report.name.to_owned())],
-            model: None,
-            status: http_status(report.failure),
-            micros: u64::try_from(report.time.as_micros()).unwrap_or(u64::MAX),
-        });
-    }
-}
-
-/// The HTTP status for a JSON-RPC error code.
-fn http_status(failure: Option<i32>) -> u16 {
-    match failure {
-        None => 200,
-        Some(-32603) => 500,
-        Some(-32600) => 403,
-        Some(_) => 400,
+        let Some(app) = self.0.upgrade().filter(|app| app.audit.is_enabled()) else { return };
+        if let Some(entry) = report.audit_entry(viewer) {
+            app.audit.add_entry(entry);
+        }
     }
 }

@@ -57,12 +57,6 @@ impl RateLimits {
             Caller::Owner => Sender::Owner,
             Caller::Anonymous => Sender::Address(address),
         };
-        let now = Instant::now();
-        let wait = |limiter: &RateLimiter<Sender>| {
-            limiter
-                .count_request(sender, now)
-                .map_err(|wait| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1))
-        };
         if let Some(rate) = own.and_then(NonZeroU32::new) {
             let limiter = Arc::clone(
                 self.own
@@ -71,13 +65,31 @@ impl RateLimits {
                     .entry(rate.get())
                     .or_insert_with(|| Arc::new(RateLimiter::per_second(rate))),
             );
-            return wait(&limiter);
+            return count_request(&limiter, sender, Instant::now());
         }
-        let Some((_, all)) = all.as_deref() else { return Ok(()) };
+        all.as_deref().map_or(Ok(()), |(_, all)| self.count_among_all(all, sender))
+    }
+
+    /// As [`Self::check_rate`], for the holder of the key with this name, or for an address. Keys have no limit of their
+    /// own here.
+    pub(crate) fn check_sender(&self, key: Option<&Arc<str>>, address: IpAddr) -> Result<(), u32> {
+        let all = self.all.load();
+        let sender = key.map_or(Sender::Address(address), |name| Sender::Key(Arc::clone(name)));
+        all.as_deref().map_or(Ok(()), |(_, all)| self.count_among_all(all, sender))
+    }
+
+    fn count_among_all(&self, all: &RateLimiter<Sender>, sender: Sender) -> Result<(), u32> {
+        let now = Instant::now();
         // Forget addresses that stopped sending.
         if self.checks.fetch_add(1, Ordering::Relaxed) % 16_384 == 16_383 {
             all.forget_idle(now);
         }
-        wait(all)
+        count_request(all, sender, now)
     }
+}
+
+/// Counts a request, or returns the seconds to wait.
+fn count_request(limiter: &RateLimiter<Sender>, sender: Sender, now: Instant) -> Result<(), u32> {
+    let counted = limiter.count_request(sender, now);
+    counted.map_err(|wait| u32::try_from(wait.as_secs()).unwrap_or(u32::MAX).saturating_add(1))
 }

@@ -12,8 +12,9 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use hinagata_host::AuditEntry;
+
 use crate::{
-    audit::AuditEntry,
     problem::Problem,
     request_id::RequestId,
     route::{PathParams, RouteSpec},

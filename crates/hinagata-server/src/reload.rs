@@ -7,11 +7,15 @@ use std::sync::{Arc, Weak};
 
 use hinagata::{Code, Error, Result, Settings};
 
-use crate::{hints::hint_text, settings::ServerSettings, state::App};
+use crate::{hints::hint_text, mcp::read_served, settings::ServerSettings, state::App};
 
 /// The settings that a running daemon takes over.
-const RELOADABLE: [&str; 12] = [
+const RELOADABLE: [&str; 16] = [
     "keys",
+    "mcp.builtin_prompts",
+    "mcp.expose",
+    "mcp.rate",
+    "resources",
     "server.hosts",
     "server.local_chat",
     "server.max_chats",
@@ -79,6 +83,7 @@ impl App {
         let workspace = self.workspace.reopen()?;
         workspace.check_serving()?;
         let settings = ServerSettings::from_settings(&workspace.settings)?;
+        let (resources, exposure) = read_served(&workspace)?;
         if let Err(warning) = settings.check_openness(self.address) {
             tracing::warn!("{warning}");
         }
@@ -87,6 +92,10 @@ impl App {
         self.access.set_keys(settings.keys.clone());
         self.origins.set_names(&settings.hosts, &settings.origins);
         self.rates.set_rate(settings.rate);
+        self.mcp_rates.set_rate(settings.mcp_rate);
+        if let Some(mcp) = self.mcp.get() {
+            mcp.set_served(resources, exposure);
+        }
         self.bulkheads.set_limits(&settings);
         self.connections.set_limit(settings.max_connections);
         self.render_pool.set_max_queued(settings.max_queued);

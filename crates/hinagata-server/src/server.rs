@@ -14,7 +14,6 @@ use tokio::net::TcpListener;
 
 use crate::{
     access::{Access, new_secret},
-    audit::Audit,
     docs,
     events::Events,
     listen::{self, ListenSocket},
@@ -23,7 +22,7 @@ use crate::{
     reload::Reloader,
     render_pool::RenderPool,
     routes::{self, Router},
-    settings::{AuditLocation, ServerSettings, core_count},
+    settings::{ServerSettings, core_count},
     spans::LinkSpan,
     state::{App, DescribeSandbox, Observers, Served},
     template_cache::TemplateCacheWatch,
@@ -91,7 +90,9 @@ impl Server {
         let render_pool = RenderPool::start_threads(core_count(), settings.max_queued)
             .map_err(|error| threads_error(&error))?;
         let token = new_secret()?;
-        let audit = open_audit(&settings, state.as_ref(), address)?;
+        let audit = workspace.open_audit(address.to_string(), |lost| {
+            metrics::counter!("hinagata_audit_lost_total").increment(lost);
+        })?;
         let mut warnings = Vec::new();
         let token_file = match state.as_ref().map(|state| write_token_file(state, address, &token)) {
             Some(Ok(path)) => Some(path),
@@ -205,15 +206,6 @@ fn listen_error(address: SocketAddr, error: &io::Error) -> Error {
         .with_reason(Reason::Listen)
         .with("address", address.to_string())
         .with_hint(hint)
-}
-
-fn open_audit(settings: &ServerSettings, state: Option<&StateDir>, address: SocketAddr) -> Result<Audit> {
-    let path = match (&settings.audit, state) {
-        (AuditLocation::File(path), _) => path.clone(),
-        (AuditLocation::State, Some(state)) => state.path().join("daemon/audit.jsonl"),
-        (AuditLocation::State, None) | (AuditLocation::Off, _) => return Ok(Audit::without_file()),
-    };
-    Audit::open(&path, settings.audit_rotation, address)
 }
 
 /// Writes the token to a file that only the user can read.

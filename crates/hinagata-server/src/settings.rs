@@ -10,7 +10,6 @@ use hinagata::{Code, Error, Reason, Result, Settings};
 
 use crate::{
     access::{Key, read_keys},
-    audit::Rotation,
     proxies::TrustedProxies,
 };
 
@@ -47,6 +46,8 @@ pub struct ServerSettings {
     pub max_queued: Option<usize>,
     /// Requests per second and caller.
     pub rate: Option<u32>,
+    /// Renders and completions per second of one caller over MCP.
+    pub mcp_rate: Option<u32>,
     /// Time limit for the header of a request.
     pub header_timeout: Duration,
     /// Time limit for a request.
@@ -57,10 +58,6 @@ pub struct ServerSettings {
     pub linger: Duration,
     /// Whether spans contain the values of variables.
     pub trace_values: bool,
-    /// Where the audit log is.
-    pub audit: AuditLocation,
-    /// When the audit log is rotated.
-    pub(crate) audit_rotation: Rotation,
     /// The reverse proxies whose headers name the client.
     pub(crate) trusted_proxies: TrustedProxies,
     /// The keys.
@@ -75,17 +72,6 @@ pub(crate) fn core_count() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Where the audit log is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AuditLocation {
-    /// In the user's state directory.
-    State,
-    /// In this file.
-    File(PathBuf),
-    /// Disabled.
-    Off,
-}
-
 impl ServerSettings {
     /// Reads the settings of the daemon.
     ///
@@ -96,11 +82,6 @@ impl ServerSettings {
             settings.count(name).and_then(|count| usize::try_from(count).ok()).unwrap_or(usize::MAX)
         };
         let time = |name: &str| settings.time(name).unwrap_or(Duration::MAX);
-        let audit = match settings.text("server.audit").unwrap_or("state") {
-            "state" => AuditLocation::State,
-            "off" => AuditLocation::Off,
-            path => AuditLocation::File(path.into()),
-        };
         Ok(Self {
             listen: parse_address(settings.text("server.listen").unwrap_or_default())?,
             open: settings.is_on("server.open"),
@@ -121,15 +102,11 @@ impl ServerSettings {
             max_waits: count("server.max_waits").clamp(1, 1 << 20),
             max_queued: settings.count("server.max_queued").and_then(|count| usize::try_from(count).ok()),
             rate: settings.count("server.rate").and_then(|rate| u32::try_from(rate).ok()),
+            mcp_rate: settings.count("mcp.rate").and_then(|rate| u32::try_from(rate).ok()),
             header_timeout: time("server.header_timeout"),
             request_timeout: time("server.request_timeout"),
             stop_timeout: time("server.stop_timeout"),
             linger: time("server.linger"),
-            audit,
-            audit_rotation: Rotation {
-                size: settings.count("server.audit_size").unwrap_or(u64::MAX).max(1),
-                files: settings.count("server.audit_files").unwrap_or(u64::MAX),
-            },
             trusted_proxies: TrustedProxies::from_texts(&settings.texts("server.trusted_proxies"))?,
             keys: read_keys(settings.get("keys").map(|found| &found.value))?,
         })

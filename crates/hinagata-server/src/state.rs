@@ -12,14 +12,13 @@ use std::{
 
 use arc_swap::ArcSwap;
 use hinagata::{Catalog, Code, Context, Engine, Error, LocalPlaces, Reason, Result};
-use hinagata_host::OpenWorkspace;
+use hinagata_host::{Audit, OpenWorkspace};
 use hinagata_llm::Llm;
 use hinagata_mcp::HttpService;
 use serde_json::{Map, Value};
 
 use crate::{
     access::{Access, Caller},
-    audit::Audit,
     bulkhead::Bulkheads,
     connections::ConnectionRoom,
     events::Events,
@@ -69,6 +68,8 @@ pub(crate) struct App {
     /// Held while packs or resolutions change, so that every change sees the one before.
     pub(crate) change_lock: Mutex<()>,
     pub(crate) rates: RateLimits,
+    /// The rate of renders and completions over MCP.
+    pub(crate) mcp_rates: RateLimits,
     stopping: AtomicBool,
 }
 
@@ -106,6 +107,7 @@ impl App {
             connections: ConnectionRoom::new(settings.max_connections),
             current_settings: ArcSwap::from_pointee(settings.clone()),
             rates: RateLimits::new(settings.rate),
+            mcp_rates: RateLimits::new(settings.mcp_rate),
             started: Instant::now(),
             change_lock: Mutex::new(()),
             stopping: AtomicBool::new(false),

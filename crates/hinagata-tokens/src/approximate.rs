@@ -3,7 +3,7 @@
 //! It goes line by line and follows the pattern of o200k; how many tokens a piece of some length has on average was
 //! measured on the texts that the factors were fitted to.
 
-use crate::tally::{Kind, Tally, classify_letter};
+use crate::tally::{Kind, Tally, classify_letter, is_katakana};
 
 /// What a character belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,12 +39,12 @@ fn approximate_line(line: &str, tally: &mut Tally) {
                 let kind = piece_kind(piece, kind, signs > 0);
                 add_before(tally, signs.max(1) - 1, blanks.max(1) - 1);
                 tally.add(kind, letter_tokens(kind, characters));
-                tally.add_characters(kind, piece, 100);
+                add_characters(tally, kind, piece);
             }
             Run::Digits => {
                 add_before(tally, signs, blanks);
                 tally.add(Kind::Number, 100 * characters.div_ceil(3));
-                tally.add_characters(Kind::Number, piece, 100);
+                add_characters(tally, Kind::Number, piece);
             }
             Run::Signs => add_before(tally, 0, blanks.max(1) - 1),
             Run::Blanks => add_before(tally, signs, 0),
@@ -60,6 +60,17 @@ fn approximate_line(line: &str, tally: &mut Tally) {
     // The end of a line belongs to signs before it, and to the ends of empty lines behind it.
     if signs == 0 && !line.is_empty() {
         tally.add(Kind::Space, 100);
+    }
+}
+
+/// Adds the hundredths of the characters of a piece whose characters count.
+fn add_characters(tally: &mut Tally, kind: Kind, piece: &str) {
+    let count = |counts: fn(&char) -> bool| 100 * piece.chars().filter(counts).count();
+    if let Some(counted) = kind.characters() {
+        tally.add(counted, count(|_| true));
+    }
+    if kind == Kind::Kana {
+        tally.add(Kind::Katakana, count(|letter| is_katakana(*letter)));
     }
 }
 

@@ -28,6 +28,8 @@ mod family;
 #[cfg(feature = "exact")]
 mod file;
 #[cfg(feature = "exact")]
+mod memory;
+#[cfg(feature = "exact")]
 mod merge;
 #[cfg_attr(not(feature = "exact"), path = "method_by_characters.rs")]
 mod method;
@@ -35,6 +37,8 @@ mod method;
 mod openai;
 #[cfg(feature = "exact")]
 mod pieces;
+#[cfg(feature = "exact")]
+mod quick_split;
 mod running;
 #[cfg(feature = "exact")]
 mod split;
@@ -45,7 +49,7 @@ mod vocabulary;
 pub use count::TokenCount;
 pub use counter::TokenCounter;
 pub use error::TokenizerError;
-pub use running::RunningCount;
+pub use running::{PartCount, RunningCount};
 
 /// What the estimates of a text are computed from, for `tests/tokenizers/fit.py`: numbers by kind, in the order of the factors.
 #[cfg(feature = "exact")]

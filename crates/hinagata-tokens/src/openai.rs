@@ -2,69 +2,87 @@
 
 use std::sync::LazyLock;
 
-use crate::{merge::Merger, split::Splitter, tally::Tally, vocabulary::Vocabulary};
+use crate::{
+    memory::{Memory, MemoryPool, PieceKey},
+    pieces::PieceTally,
+    quick_split::QuickPattern,
+    split::Splitter,
+    tally::Tally,
+    vocabulary::Vocabulary,
+};
 
 /// A tokenizer that merges bytes by rank, within the pieces of a pattern.
 #[derive(Debug)]
 pub(crate) struct BytePairs {
     splitter: Splitter,
     vocabulary: Vocabulary,
+    memories: MemoryPool,
 }
 
 /// The tokenizer of all models since GPT-4o.
 pub(crate) static O200K: LazyLock<BytePairs> = LazyLock::new(|| {
-    BytePairs::built_in(O200K_PATTERN, include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.vocabulary")))
+    BytePairs::built_in(
+        QuickPattern::O200k,
+        include_bytes!(concat!(env!("OUT_DIR"), "/o200k_base.vocabulary")),
+    )
 });
 
 /// The tokenizer of GPT-4, GPT-3.5 and the embedding models.
 pub(crate) static CL100K: LazyLock<BytePairs> = LazyLock::new(|| {
-    BytePairs::built_in(CL100K_PATTERN, include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.vocabulary")))
+    BytePairs::built_in(
+        QuickPattern::Cl100k,
+        include_bytes!(concat!(env!("OUT_DIR"), "/cl100k_base.vocabulary")),
+    )
 });
-
-const O200K_PATTERN: &str = concat!(
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|",
-    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|",
-    r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+",
-);
-
-const CL100K_PATTERN: &str = concat!(
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|",
-    r"\s*[\r\n]+|\s+(?!\S)|\s+",
-);
 
 impl BytePairs {
     /// A tokenizer of this pattern and vocabulary.
     pub(crate) fn new(splitter: Splitter, vocabulary: Vocabulary) -> Self {
-        Self { splitter, vocabulary }
+        Self { splitter, vocabulary, memories: MemoryPool::default() }
     }
 
-    fn built_in(pattern: &str, block: &'static [u8]) -> Self {
-        Self::new(Splitter::new(pattern).expect("a test builds it"), Vocabulary::from_block(block))
+    fn built_in(pattern: QuickPattern, block: &'static [u8]) -> Self {
+        Self::new(Splitter::built_in(pattern), Vocabulary::from_block(block))
     }
 
     /// The tokens of a text.
     pub(crate) fn count_tokens(&self, text: &str) -> usize {
-        self.count_pieces(text).map(|(_, tokens)| tokens).sum()
+        usize::try_from(self.tally_text(text).tokens()).unwrap_or(usize::MAX)
     }
 
     /// The tokens of a text by kind of piece.
     pub(crate) fn tally_text(&self, text: &str) -> Tally {
-        self.count_pieces(text).fold(Tally::default(), |mut tally, (piece, tokens)| {
-            tally.add_piece(piece, tokens);
-            tally
-        })
+        let mut tally = Tally::default();
+        if !text.is_empty() {
+            self.memories.with_memory(|memory| self.add_pieces(text, memory, &mut tally));
+        }
+        tally
     }
 
-    fn count_pieces<'t>(&self, text: &'t str) -> impl Iterator<Item = (&'t str, usize)> {
-        let mut merger = Merger::default();
-        self.splitter.split_text(text).map(move |piece| {
-            let bytes = piece.as_bytes();
-            // Most pieces are a token of their own.
-            let tokens = match self.vocabulary.find_token(bytes) {
-                Some(_) => 1,
-                None => merger.count_bytes(bytes, |pair| self.vocabulary.find_token(pair)),
-            };
-            (piece, tokens)
-        })
+    fn add_pieces(&self, text: &str, memory: &mut Memory, tally: &mut Tally) {
+        let mut start = 0;
+        while start < text.len() {
+            let end = self.splitter.piece_end(text, start);
+            let key = PieceKey::for_piece(text.as_bytes(), start, end);
+            match key.and_then(|key| memory.find_piece(key)) {
+                Some(known) => tally.add_piece(known),
+                None => {
+                    let found = self.tally_piece(&text[start..end], memory);
+                    key.inspect(|key| memory.keep_piece(*key, found));
+                    tally.add_piece(found);
+                }
+            }
+            start = end;
+        }
+    }
+
+    fn tally_piece(&self, piece: &str, memory: &mut Memory) -> PieceTally {
+        let bytes = piece.as_bytes();
+        // Most pieces are a token of their own.
+        let tokens = match self.vocabulary.find_token(bytes) {
+            Some(_) => 1,
+            None => memory.merger.count_bytes(bytes, |pair| self.vocabulary.find_token(pair)),
+        };
+        PieceTally::from_piece(piece, tokens)
     }
 }

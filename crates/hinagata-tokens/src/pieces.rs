@@ -1,13 +1,40 @@
 //! Which kind of piece a tokenizer found.
 
-use crate::tally::{Kind, Tally, classify_letter};
+use crate::tally::{Kind, Tally, classify_letter, is_katakana};
+
+/// What a piece adds to a tally; no piece has more characters than 32 bits can count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PieceTally {
+    kind: Kind,
+    tokens: u32,
+    /// Its characters, if those of its kind count.
+    characters: u32,
+    katakana: u32,
+}
+
+impl PieceTally {
+    /// The tally of a piece of so many tokens.
+    pub(crate) fn from_piece(piece: &str, tokens: usize) -> Self {
+        let kind = classify_piece(piece);
+        let count = |counts: fn(&char) -> bool| piece.chars().filter(counts).count() as u32;
+        let (characters, katakana) = match kind {
+            Kind::Number | Kind::Han => (count(|_| true), 0),
+            Kind::Kana => (count(|_| true), count(|letter| is_katakana(*letter))),
+            _ => (0, 0),
+        };
+        Self { kind, tokens: tokens as u32, characters, katakana }
+    }
+}
 
 impl Tally {
-    /// Adds a piece of so many tokens.
-    pub(crate) fn add_piece(&mut self, piece: &str, tokens: usize) {
-        let kind = classify_piece(piece);
-        self.add(kind, tokens);
-        self.add_characters(kind, piece, 1);
+    /// Adds a piece.
+    #[inline]
+    pub(crate) fn add_piece(&mut self, piece: PieceTally) {
+        self.add(piece.kind, piece.tokens as usize);
+        if let Some(counted) = piece.kind.characters() {
+            self.add(counted, piece.characters as usize);
+            self.add(Kind::Katakana, piece.katakana as usize);
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Counts a text that arrives in pieces.
+//! Counts a text that arrives in pieces, or in parts that other threads counted.
 
 use crate::{TokenCount, TokenCounter, tally::Tally};
 
@@ -23,7 +23,51 @@ pub struct RunningCount {
     rest: String,
 }
 
+/// A part of a text that was counted before its place in the text was known: several threads can count parts, and a
+/// [`RunningCount`] adds them up in order.
+///
+/// It keeps the texts before its first and behind its last border, which are short unless the text is one long word; for
+/// a tokenizer file, the whole text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartCount {
+    /// The text up to the first border.
+    head: String,
+    /// What is between the borders, and the text behind the last one; `None` without a border.
+    behind: Option<(Tally, String)>,
+}
+
 impl TokenCounter {
+    /// Counts a part of a text.
+    ///
+    /// ```
+    /// let counter = hinagata_tokens::TokenCounter::for_model("gpt-5");
+    /// let parts = ["A part can end in a wo", "rd, and a text has as many to", "kens as it has in one piece."];
+    /// let mut count = counter.start_count();
+    /// for part in parts.map(|part| counter.count_part(part)) {
+    ///     count.push_part(&part);
+    /// }
+    /// assert_eq!(count.total(), counter.count_tokens(&parts.concat()));
+    /// ```
+    #[must_use]
+    pub fn count_part(&self, text: &str) -> PartCount {
+        let first = text.char_indices().skip(1).find(|(at, next)| self.splits_at(text, *at, *next));
+        let Some((first, _)) = first else { return PartCount { head: text.to_owned(), behind: None } };
+        let last = self.last_border(text, first).unwrap_or(first);
+        let between = self.method.tally_text(&text[first..last]);
+        PartCount { head: text[..first].to_owned(), behind: Some((between, text[last..].to_owned())) }
+    }
+
+    fn splits_at(&self, text: &str, at: usize, next: char) -> bool {
+        self.method.splits_between(&text[..at], next)
+    }
+
+    /// The last border in a text, if there is one from `known` on.
+    fn last_border(&self, text: &str, known: usize) -> Option<usize> {
+        let starts = text[known..].char_indices().rev().map(|(at, next)| (known + at, next));
+        let mut borders = starts.filter(|(at, next)| *at > 0 && self.splits_at(text, *at, *next));
+        borders.next().map(|(at, _)| at)
+    }
+
     /// Starts to count a text that arrives in pieces.
     #[must_use]
     pub fn start_count(&self) -> RunningCount {
@@ -36,18 +80,21 @@ impl RunningCount {
     pub fn push_text(&mut self, text: &str) {
         let known = self.rest.len();
         self.rest.push_str(text);
-        if let Some(border) = self.last_border(known) {
+        if let Some(border) = self.counter.last_border(&self.rest, known) {
             self.tally += self.counter.method.tally_text(&self.rest[..border]);
             self.rest.drain(..border);
         }
     }
 
-    /// The last border in the text that is not counted, none of which is before `known`.
-    fn last_border(&self, known: usize) -> Option<usize> {
-        let starts = self.rest[known..].char_indices().rev().map(|(at, next)| (known + at, next));
-        let mut borders =
-            starts.filter(|(at, next)| self.counter.method.splits_between(&self.rest[..*at], *next));
-        borders.next().map(|(at, _)| at).filter(|at| *at > 0)
+    /// Adds the next part of the text, which the same counter counted.
+    pub fn push_part(&mut self, part: &PartCount) {
+        self.push_text(&part.head);
+        if let Some((between, tail)) = &part.behind {
+            self.tally += self.counter.method.tally_text(&self.rest);
+            self.tally += *between;
+            self.rest.clear();
+            self.rest.push_str(tail);
+        }
     }
 
     /// The tokens of the text so far.

@@ -7,10 +7,11 @@
 use std::ops::AddAssign;
 
 /// What a piece or a character is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Kind {
     /// Tokens of words in ASCII.
+    #[default]
     Word,
     /// Tokens of words in capitals.
     Capitals,
@@ -76,23 +77,20 @@ impl AddAssign for Tally {
     }
 }
 
-impl Tally {
-    /// Adds the characters of a piece of a kind whose characters count.
-    pub(crate) fn add_characters(&mut self, kind: Kind, piece: &str, each: usize) {
-        let characters = || piece.chars().count() * each;
-        match kind {
-            Kind::Number => self.add(Kind::Digit, characters()),
-            Kind::Han => self.add(Kind::HanCharacter, characters()),
-            Kind::Kana => {
-                self.add(Kind::KanaCharacter, characters());
-                self.add(Kind::Katakana, piece.chars().filter(|letter| is_katakana(*letter)).count() * each);
-            }
-            _ => {}
+impl Kind {
+    /// The kind that counts the characters of pieces of this kind, if they count.
+    #[inline]
+    pub(crate) fn characters(self) -> Option<Self> {
+        match self {
+            Self::Number => Some(Self::Digit),
+            Self::Han => Some(Self::HanCharacter),
+            Self::Kana => Some(Self::KanaCharacter),
+            _ => None,
         }
     }
 }
 
-fn is_katakana(letter: char) -> bool {
+pub(crate) fn is_katakana(letter: char) -> bool {
     matches!(letter, '\u{30a0}'..='\u{30ff}' | '\u{31f0}'..='\u{31ff}' | '\u{ff66}'..='\u{ff9f}')
 }
 

@@ -62,7 +62,7 @@ pub use hinagata_workspace::watch;
 pub use hinagata_workspace::{
     Distrust, LocalPlaces, ROOT_VARIABLE, RootFound, Settings, StateDir, Trust, TrustState, TrustedWorkspace,
     WorkspaceRoot, format_utc,
-    layout::{PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
+    layout::{BUILTIN_PROMPTS, PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
     secret, settings, write,
 };
 pub use model_tokens::{counter_for_model, tokenizer_error};

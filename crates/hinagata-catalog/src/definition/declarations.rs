@@ -129,9 +129,18 @@ fn list(
         };
         let Some(name) = fields.string(&format!("{path}.name"), name) else { continue };
         warn_of_unknown_fields(fields, &path, item);
+        let class = class.or_else(|| implied_class(field, item));
         declared.push(parameter(fields, &path, name, item, class));
     }
     declared
+}
+
+/// The class of a declaration that does not say it: one of `inputs` without a default is required in every spelling, as
+/// `name: string` is. In the forms of other programs, it is optional.
+fn implied_class(field: &str, node: &Node) -> Option<ParameterClass> {
+    let says = |key: &str| node.get(key).is_some();
+    (field == "inputs" && !["default", "required", "source"].into_iter().any(says))
+        .then_some(ParameterClass::Required)
 }
 
 /// Warns of unknown fields. Fields of a JSON Schema are not checked: they may be keywords of the schema.
@@ -173,7 +182,7 @@ fn short(fields: &mut Fields<'_>, field: &str, name: &str, node: &Node) -> Optio
     };
     let path = format!("{field}.{bare}");
     if node.as_map().is_some() {
-        let class = optional.then_some(ParameterClass::Optional);
+        let class = if optional { Some(ParameterClass::Optional) } else { implied_class(field, node) };
         warn_of_unknown_fields(fields, &path, node);
         return Some(parameter(fields, &path, bare.to_owned(), node, class));
     }

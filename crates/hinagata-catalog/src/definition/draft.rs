@@ -4,6 +4,7 @@ use hinagata_document::{Data, Error, Fields, Node, Place, truncate_for_display};
 use hinagata_template::Language;
 use serde_json::{Map, Number, Value};
 
+use super::config::read_config;
 use super::declarations;
 use super::limits::PromptLimits;
 use super::messages::{self, DraftMessage, DraftText, KnownRoles};
@@ -22,6 +23,7 @@ pub(super) struct Draft {
     pub(super) kind: Option<String>,
     pub(super) tags: Option<Vec<String>>,
     pub(super) author: Option<String>,
+    pub(super) expose: Option<bool>,
     /// `Some(None)`: explicitly without a parent.
     pub(super) extends: Option<Option<String>>,
     /// `Some(None)`: explicitly without a file.
@@ -50,7 +52,7 @@ pub(super) enum DraftBody {
 }
 
 /// The known keys of a document; [`Draft::read_key`] reads them.
-const KEYS: [&str; 29] = [
+const KEYS: [&str; 30] = [
     "prompt_id",
     "id",
     "name",
@@ -60,6 +62,7 @@ const KEYS: [&str; 29] = [
     "type",
     "tags",
     "author",
+    "expose",
     "extends",
     "template",
     "engine",
@@ -143,6 +146,7 @@ impl Draft {
             "type" => self.kind = fields.optional_string(key, node),
             "tags" => self.tags = Some(fields.strings(key, node)),
             "author" => self.author = fields.optional_string(key, node),
+            "expose" => self.expose = fields.boolean(key, node),
             "extends" => self.extends = Some(fields.optional_string(key, node)),
             "template" => self.read_template(fields, node),
             "engine" => self.engine = engine(fields, node),
@@ -161,7 +165,7 @@ impl Draft {
             "limits" => self.limits = Some(read_limits(fields, key, node)),
             "output" => self.settings.output = Some(node.to_value()),
             "model" => self.settings.model = Some(node.to_value()),
-            "config" => self.settings.config = Some(node.to_value()),
+            "config" => self.settings.config = Some(read_config(fields, node)),
             "returns" => self.settings.returns = Some(node.to_value()),
             "supports" => self.settings.supports = fields.strings(key, node),
             "languages" => self.settings.languages = fields.strings(key, node),
@@ -215,6 +219,7 @@ impl Draft {
             kind: above.kind.or(self.kind),
             tags: above.tags.or(self.tags),
             author: above.author.or(self.author),
+            expose: above.expose.or(self.expose),
             extends: above.extends.or(self.extends),
             template: above.template.or(self.template),
             body: above.body.or(self.body),

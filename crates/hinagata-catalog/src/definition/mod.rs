@@ -5,6 +5,7 @@
 //! No code is run.
 
 mod computed;
+mod config;
 mod declarations;
 mod draft;
 mod inherit;

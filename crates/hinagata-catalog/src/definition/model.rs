@@ -66,6 +66,8 @@ pub struct Metadata {
     pub tags: Vec<String>,
     /// The author.
     pub author: Option<String>,
+    /// Whether it is served over MCP, `true` unless given.
+    pub expose: bool,
     /// The name of its parent, as written.
     pub extends: Option<String>,
     /// The rest of the map `metadata`.

@@ -342,6 +342,7 @@ impl Reader<'_> {
                 kind: draft.kind.unwrap_or_else(|| "custom".to_owned()),
                 tags: draft.tags.unwrap_or_default(),
                 author: draft.author,
+                expose: draft.expose.unwrap_or(true),
                 extends: draft.extends.flatten(),
                 more: draft.more,
             },

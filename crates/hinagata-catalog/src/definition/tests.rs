@@ -123,6 +123,19 @@ fn parameters_can_be_a_json_schema() {
 }
 
 #[test]
+fn inputs_without_a_default_are_required_in_every_spelling() {
+    for text in [
+        "---\ninputs: {a: string, b: {type: string}, c: {enum: [x]}, 'd?': {type: string}, e: {default: 1}}\n---\nbody",
+        "---\ninputs: [{name: a}, b, {name: c, enum: [x]}, {name: d, required: false}, {name: e, source: system}]\n---\nbody",
+    ] {
+        let found = definition(&[("template.md", text)]);
+        assert_eq!(found.parameters.names(ParameterClass::Required), ["a", "b", "c"], "{text}");
+    }
+    let found = definition(&[("prompt.yaml", "parameters: [{name: a, type: string}]\nuserPrompt: x\n")]);
+    assert!(found.parameters.names(ParameterClass::Required).is_empty());
+}
+
+#[test]
 fn python_is_read_without_running_it() {
     let found = definition(&[
         (

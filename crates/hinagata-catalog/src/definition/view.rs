@@ -31,6 +31,7 @@ impl Inherited {
             "version": metadata.version,
             "author": metadata.author,
             "tags": metadata.tags,
+            "expose": metadata.expose,
             "extends": metadata.extends,
             "chain": self.chain(),
             "variables": {

@@ -27,6 +27,8 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     let catalog = workspace.open_catalog();
     let mut found = workspace.host.settings.diagnostics().to_vec();
     found.extend(project_diagnostics(&workspace));
+    #[cfg(feature = "mcp")]
+    found.extend(mcp_diagnostics(&workspace));
     found.extend(workspace.host.trust_problem.clone());
     found.extend(catalog.check());
     if !workspace.host.trust.is_trusted() {
@@ -58,6 +60,17 @@ fn project_diagnostics(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
         Ok(project) => project.diagnostics,
         Err(error) => vec![hinagata::Diagnostic::error(hinagata::SETTINGS_FILE, error)],
     }
+}
+
+/// The problems of what is served over MCP.
+#[cfg(feature = "mcp")]
+fn mcp_diagnostics(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
+    let host = &workspace.host;
+    let resources =
+        hinagata_mcp::Resources::from_settings(&host.settings, &host.root.path, host.trust.is_trusted());
+    let exposure = hinagata_mcp::Exposure::from_settings(&host.settings).err();
+    let problems = resources.problems().iter().cloned().chain(exposure);
+    problems.map(|error| hinagata::Diagnostic::error(hinagata::SETTINGS_FILE, error)).collect()
 }
 
 fn rows(

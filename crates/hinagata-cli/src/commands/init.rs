@@ -70,6 +70,7 @@ Try next:
   hina show hello                  show what it takes
   hina list                        list all prompts, including built-in ones
   hina new my_prompt               create your own prompt
+  hina mcp install claude-code     use them in Claude Code; --list shows other hosts
 "
     )
 }

@@ -64,6 +64,24 @@ fn commands_that_write_answer_as_the_pages_say() {
     cases.run();
 }
 
+/// The commands of this page write to the project that they are called in, and find `hina` in the PATH.
+#[cfg(unix)]
+#[test]
+fn entries_of_hosts_are_written_as_the_page_says() {
+    let page = "docs/guides/connect-mcp-clients.md";
+    let place = tempfile::tempdir().expect("a temporary directory");
+    fs::copy(project().join(page), place.path().join("page.md")).expect("the page exists");
+    for name in ["page.in/user_data", "page.out", "home"] {
+        fs::create_dir_all(place.path().join(name)).expect("made");
+    }
+    let (cases, _place) = common::cases();
+    cases.env("HOME", place.path().join("home").display().to_string());
+    let programs = Path::new(env!("CARGO_BIN_EXE_hina")).parent().expect("is in a directory");
+    cases.env("PATH", format!("{}:/usr/bin:/bin", programs.display()));
+    cases.case(place.path().join("page.md"));
+    cases.run();
+}
+
 fn copy_tree(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("made");
     for entry in fs::read_dir(from).expect("a directory") {

@@ -11,6 +11,8 @@ mod common;
 mod context;
 mod deploy;
 mod docs;
+mod mcp_doctor;
+mod mcp_install;
 mod migrate;
 mod process;
 mod process_kill;

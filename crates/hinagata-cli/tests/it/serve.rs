@@ -19,17 +19,17 @@ use serde_json::{Value, json};
 const LONG: Duration = Duration::from_secs(60);
 
 /// A daemon that runs until it is dropped.
-struct Daemon {
+pub(crate) struct Daemon {
     child: Child,
-    address: String,
-    token: String,
+    pub(crate) address: String,
+    pub(crate) token: String,
     place: tempfile::TempDir,
     /// Everything that it said on standard error, once it ended.
     said: mpsc::Receiver<String>,
 }
 
 impl Daemon {
-    fn start(prepare: impl FnOnce(&Path), arguments: &[&str]) -> Self {
+    pub(crate) fn start(prepare: impl FnOnce(&Path), arguments: &[&str]) -> Self {
         Self::start_in(&[], prepare, arguments)
     }
 

@@ -191,7 +191,7 @@ impl Walker<'_> {
             // The displayed form can differ from the path: names that are not UTF-8, targets of links, other roots.
             listing.files.push(FoundFile {
                 real: (!(directory.is_plain && item.is_utf8)).then_some(real),
-                path: item.shown,
+                path: item.shown.into(),
                 linked,
                 named: false,
                 marks: marks.unwrap_or_default(),

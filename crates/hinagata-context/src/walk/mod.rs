@@ -27,6 +27,7 @@ use crate::{
     kinds::LinguistMarks,
     report::{Entry, LeftOutReason},
     selection::{Excluded, Walk},
+    shown_path::ShownPath,
 };
 
 use listing::Listing;
@@ -41,7 +42,7 @@ const MOST_COUNTED: u64 = 10_000;
 #[derive(Clone, Debug)]
 pub(crate) struct FoundFile {
     /// The path from the base, as displayed.
-    pub(crate) path: String,
+    pub(crate) path: ShownPath,
     /// The path to open, if it is not `path` below the base.
     pub(crate) real: Option<PathBuf>,
     /// Whether a link led to it, so that its real name can differ.
@@ -54,7 +55,7 @@ pub(crate) struct FoundFile {
 
 impl FoundFile {
     /// A file that was named.
-    pub(crate) fn named(path: impl Into<String>, real: Option<PathBuf>) -> Self {
+    pub(crate) fn named(path: impl Into<ShownPath>, real: Option<PathBuf>) -> Self {
         Self { path: path.into(), real, linked: true, named: true, marks: LinguistMarks::default() }
     }
 
@@ -157,7 +158,7 @@ impl Walker<'_> {
         let listing = self.list_directory(&start, &route, true);
         let directories = listing.directories.into_iter().chain(listing.links);
         let mut names: Vec<String> = directories.map(|directory| format!("{}/", directory.shown)).collect();
-        names.extend(listing.files.into_iter().map(|file| file.path));
+        names.extend(listing.files.iter().map(|file| file.path.to_string()));
         names.sort_unstable();
         names
     }

@@ -25,7 +25,8 @@ fn a_link_to_a_file_that_is_in_is_one_line() {
         ])
     );
     let report = pack(&options).expect("packs").report;
-    let details: Vec<_> = report.entries.iter().filter_map(|entry| entry.detail.as_deref()).collect();
+    let details: Vec<_> =
+        report.entries.iter().filter_map(|entry| entry.detail.as_ref().map(ToString::to_string)).collect();
     assert_eq!(details, ["a link to `a.md`", "a link to `a.md`", "a link to `b/`"]);
     assert_eq!(report.entries.last().and_then(|entry| entry.files), Some(2));
 }

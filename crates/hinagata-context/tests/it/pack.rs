@@ -88,7 +88,12 @@ fn secrets_are_redacted_and_files_that_are_secrets_by_name_are_left_out() {
     let mut options = options(&place, &["**/*"]);
     assert_eq!(taken(&options), [".env.example", "a.md", "b.md"]);
     let packed = pack(&options).expect("packs");
-    let details: Vec<_> = packed.report.entries.iter().filter_map(|entry| entry.detail.as_deref()).collect();
+    let details: Vec<_> = packed
+        .report
+        .entries
+        .iter()
+        .filter_map(|entry| entry.detail.as_ref().map(ToString::to_string))
+        .collect();
     assert_eq!(details, ["environment-file", "github-token in line 1", "ssh-private-key"]);
     assert!(packed.text.contains("token: «redacted:github-token»\n"), "{}", packed.text);
     assert!(!packed.text.contains(&token), "{}", packed.text);

@@ -181,7 +181,18 @@ fn line_numbers_empty_lines_and_base64() {
     let packed = pack(&ContextOptions { form, ..options(&place, &[]) }).expect("packs");
     let expected = format!("1: one\n3: let key = \"{}⋯ 368 characters\";\n", "aB3+".repeat(8));
     assert_eq!(packed.files[0].content, expected);
-    assert_eq!(packed.report.entries[0].detail.as_deref(), Some("Base64 is shortened"));
+    assert_eq!(packed.report.entries[0].detail, Some("Base64 is shortened".to_owned().into()));
+}
+
+#[test]
+fn lines_behind_a_redacted_value_of_several_lines_keep_their_numbers() {
+    let line = "ePpX6N1NF2XV54wca+7E56w8ZniqT3Ul4ffqkOkgWrdioyq+KvCiSGuPJ6sG9AHE";
+    let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}\n-----END RSA PRIVATE KEY-----");
+    let place = tree(&[("a.py", &format!("KEY = \"\"\"{key}\"\"\"\n\ndef find():\n    return KEY\n"))]);
+    let form = TextForm { line_numbers: true, remove_empty_lines: true, ..TextForm::default() };
+    let packed = pack(&ContextOptions { form, ..options(&place, &[]) }).expect("packs");
+    let expected = "1: KEY = \"\"\"«redacted:private-key»\n4: \"\"\"\n6: def find():\n7:     return KEY\n";
+    assert_eq!(packed.files[0].content, expected);
 }
 
 /// A repository can name programs in its configuration, its attributes and its hooks. Nothing of it runs, and nothing

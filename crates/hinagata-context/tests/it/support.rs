@@ -34,7 +34,7 @@ pub(crate) fn left_out(options: &ContextOptions) -> Vec<(String, LeftOutReason)>
         .into_iter()
         .filter_map(|entry| {
             let reason = entry.reason()?;
-            Some((entry.path, reason))
+            Some((entry.path.into(), reason))
         })
         .collect()
 }
@@ -46,7 +46,7 @@ pub(crate) fn pairs(expected: &[(&str, LeftOutReason)]) -> Vec<(String, LeftOutR
 /// The state of every entry of the report.
 pub(crate) fn states(options: &ContextOptions) -> Vec<(String, &'static str)> {
     let entries = pack(options).expect("packs").report.entries;
-    entries.into_iter().map(|entry| (entry.path, entry.state.as_str())).collect()
+    entries.into_iter().map(|entry| (entry.path.into(), entry.state.as_str())).collect()
 }
 
 /// Runs git in `root`, without the settings of the user.

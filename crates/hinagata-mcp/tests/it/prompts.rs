@@ -23,7 +23,7 @@ async fn the_list_is_sorted_and_shows_the_usage() {
         let prompt = named("test_guided_workflow");
         let description = prompt.description.as_deref().expect("is described");
         assert!(
-            description.ends_with("Usage: test_guided_workflow error=… [tries=…] [level=…]"),
+            description.ends_with("Arguments: error, tries (optional), level (optional)"),
             "{description}"
         );
         let told: Vec<_> = prompt
@@ -165,6 +165,62 @@ async fn a_file_of_the_wrong_type_is_not_sent() {
     for file in ["../../../../../etc/passwd", "/etc/passwd", "nothing.txt"] {
         let error = client.get("outside", json!({"f": file})).await.expect_err("is refused");
         assert!(!error.message.contains("root:"), "{}", error.message);
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_names_a_resource_without_its_file_says_so() {
+    let linking =
+        "messages: [{role: user, content: [See, {type: resource, uri: 'test://watched-resource'}]}]\n";
+    let served = Served::fixtures_and(&[("linking/prompt.yaml", linking)]);
+    for era in ERAS {
+        let client = served.client(era).await;
+        let file = served.root.path().join("docs/watched.txt");
+        std::fs::write(&file, "here").expect("is written");
+        let got = client.get("linking", json!({})).await.expect("can be got");
+        assert!(got.messages[1].content.as_resource().is_some(), "{era:?}");
+        std::fs::remove_file(&file).expect("is removed");
+        let got = client.get("linking", json!({})).await.expect("can be got");
+        let text = &got.messages[1].content.as_text().expect("is a text").text;
+        assert_eq!(text, "[resource test://watched-resource: cannot be read, its file is missing]");
+        let warnings = &got.meta.expect("has more")["hinagata/warnings"];
+        assert_eq!(warnings[0]["about"], "test://watched-resource", "{warnings}");
+    }
+}
+
+#[tokio::test]
+async fn a_prompt_is_listed_only_while_its_picture_is_there() {
+    let picture = "messages: [{role: user, content: [{type: image, file: dot.gif}]}]\n";
+    let served = Served::fixtures_and(&[("pictured/prompt.yaml", picture)]);
+    let mut client = served.client(Era::Legacy).await;
+    let names = async |client: &crate::support::Client| -> Vec<String> {
+        let list = client.client.list_all_prompts().await.expect("lists");
+        list.into_iter().map(|prompt| prompt.name).collect()
+    };
+    assert!(!names(&client).await.contains(&"pictured".to_owned()));
+    served.write("pictured/dot.gif", "GIF89a...");
+    client.told("prompts").await;
+    assert!(names(&client).await.contains(&"pictured".to_owned()));
+    assert!(
+        client.get("pictured", json!({})).await.expect("can be got").messages[0].content.as_image().is_some()
+    );
+    std::fs::remove_file(served.prompt_file("pictured/dot.gif")).expect("is removed");
+    client.told("prompts").await;
+    assert!(!names(&client).await.contains(&"pictured".to_owned()));
+}
+
+#[tokio::test]
+async fn a_file_with_nul_bytes_is_binary() {
+    let embedding = "messages: [{role: user, content: [{type: resource, uri: 'a://b', file: data.bin}]}]\n";
+    let served = Served::with(&[("embedding/prompt.yaml", embedding), ("embedding/data.bin", "ab\0c")]);
+    for era in ERAS {
+        let client = served.client(era).await;
+        let got = client.get("embedding", json!({})).await.expect("can be got");
+        let embedded = &got.messages[0].content.as_resource().expect("is embedded").resource;
+        let ResourceContents::BlobResourceContents { blob, mime_type, .. } = embedded else {
+            panic!("{era:?} {embedded:?}")
+        };
+        assert_eq!((blob.as_str(), mime_type.as_deref()), ("YWIAYw==", Some("application/octet-stream")));
     }
 }
 

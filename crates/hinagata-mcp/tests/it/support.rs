@@ -2,7 +2,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -11,7 +14,9 @@ use hinagata::{
     settings::{SettingsSources, UserConfig},
     watch::Watcher,
 };
-use hinagata_mcp::{DirectBackend, Mcp, McpOptions, PackedProject, ProjectSource, Resources, Viewer};
+use hinagata_mcp::{
+    DirectBackend, Exposure, Mcp, McpOptions, PackedProject, ProjectSource, RenderBackend, Resources, Viewer,
+};
 use rmcp::{
     ClientHandler, ClientServiceExt as _, RoleClient, ServiceError, ServiceExt as _,
     model::{
@@ -37,32 +42,43 @@ pub(crate) enum Era {
 
 pub(crate) const ERAS: [Era; 2] = [Era::Modern, Era::Legacy];
 
-/// A client that records notifications and answers forms.
+/// A client that records notifications and forms, and answers forms.
 #[derive(Clone)]
 pub(crate) struct Told {
+    /// The name of the host.
+    name: String,
     notices: UnboundedSender<String>,
-    answer: Option<Value>,
+    forms: UnboundedSender<Value>,
+    /// The answer to each form, the last one to all others. None without forms; `null` declines.
+    answers: Option<Vec<Value>>,
+    asked: Arc<AtomicUsize>,
+    /// The revision that a client of the older era requests.
+    version: ProtocolVersion,
     roots: Option<Arc<Mutex<Vec<PathBuf>>>>,
 }
 
 impl ClientHandler for Told {
     fn get_info(&self) -> ClientConfig {
-        let mut capabilities = match &self.answer {
+        let mut capabilities = match &self.answers {
             Some(_) => ClientCapabilities::builder().enable_elicitation().build(),
             None => ClientCapabilities::default(),
         };
         capabilities.roots = self.roots.as_ref().map(|_| Default::default());
-        ClientConfig::new(capabilities, Implementation::new("test", "1"))
+        let info = Implementation::new(&self.name, "1");
+        ClientConfig::new(capabilities, info).with_protocol_version(self.version.clone())
     }
 
     async fn create_elicitation(
         &self,
-        _: ElicitRequestParams,
+        form: ElicitRequestParams,
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Ok(match &self.answer {
+        let _ = self.forms.send(serde_json::to_value(form).expect("is JSON"));
+        let answers = self.answers.as_deref().unwrap_or_default();
+        let round = self.asked.fetch_add(1, Ordering::Relaxed).min(answers.len().saturating_sub(1));
+        Ok(match answers.get(round) {
+            Some(Value::Null) | None => ElicitResult::new(ElicitationAction::Decline),
             Some(answer) => ElicitResult::new(ElicitationAction::Accept).with_content(answer.clone()),
-            None => ElicitResult::new(ElicitationAction::Decline),
         })
     }
 
@@ -101,6 +117,7 @@ pub(crate) struct Served {
 pub(crate) struct Client {
     pub(crate) client: RunningService<RoleClient, Told>,
     pub(crate) notices: UnboundedReceiver<String>,
+    forms: UnboundedReceiver<Value>,
 }
 
 impl Served {
@@ -119,6 +136,11 @@ impl Served {
         Self::opened(true, &[], Viewer::for_owner(), true)
     }
 
+    /// A workspace with only these prompt files, which are also tools.
+    pub(crate) fn with_tools_and(files: &[(&str, &str)]) -> Self {
+        Self::opened(false, files, Viewer::for_owner(), true)
+    }
+
     /// A workspace with only these prompt files.
     pub(crate) fn with(files: &[(&str, &str)]) -> Self {
         Self::opened(false, files, Viewer::for_owner(), false)
@@ -129,6 +151,16 @@ impl Served {
         Self::opened(true, &[], viewer, true)
     }
 
+    /// A workspace with only these prompt files, prepared for the host that the setting names.
+    pub(crate) fn for_host(files: &[(&str, &str)], host: &str) -> Self {
+        Self::with_options(files, |options| options.host = Some(host.to_owned()))
+    }
+
+    /// The workspace of the fixtures, rendered by this backend.
+    pub(crate) fn rendered_by(backend: Arc<dyn RenderBackend>) -> Self {
+        Self::opened_with(true, &[], backend, |_| {})
+    }
+
     /// A workspace with only these prompt files, whose clients work in a project from `project_source`.
     pub(crate) fn with_project(files: &[(&str, &str)], project_source: ProjectSource) -> Self {
         Self::with_options(files, |options| options.project_source = project_source)
@@ -136,17 +168,22 @@ impl Served {
 
     /// A workspace with only these prompt files, served with changed options.
     pub(crate) fn with_options(files: &[(&str, &str)], change: impl FnOnce(&mut McpOptions)) -> Self {
-        Self::opened_with(false, files, change)
+        Self::opened_with(false, files, Arc::new(DirectBackend), change)
     }
 
     fn opened(fixtures: bool, files: &[(&str, &str)], viewer: Viewer, tools: bool) -> Self {
-        Self::opened_with(fixtures, files, |options| {
+        Self::opened_with(fixtures, files, Arc::new(DirectBackend), |options| {
             options.viewer = Some(viewer);
             options.tools = tools;
         })
     }
 
-    fn opened_with(fixtures: bool, files: &[(&str, &str)], change: impl FnOnce(&mut McpOptions)) -> Self {
+    fn opened_with(
+        fixtures: bool,
+        files: &[(&str, &str)],
+        backend: Arc<dyn RenderBackend>,
+        change: impl FnOnce(&mut McpOptions),
+    ) -> Self {
         let root = tempfile::tempdir().expect("a directory");
         std::fs::create_dir_all(root.path().join("user_data/shared/prompts")).expect("is made");
         if fixtures {
@@ -156,23 +193,34 @@ impl Served {
         for (path, text) in files {
             write(root.path(), path, text);
         }
-        let nobody = UserConfig::find(|_| None);
-        let sources = SettingsSources::read(root.path(), &nobody).expect("settings can be read");
-        let settings = Settings::resolve(&sources, true).expect("settings are fine");
-        let resources = Resources::from_settings(&settings, root.path(), true).expect("resources are fine");
+        let settings = read_settings(root.path());
+        let (resources, exposure) = read_served(&settings, root.path());
         let engine = Engine::builder(root.path())
             .with_trust(true)
             .with_project_reader(Arc::new(hinagata_agent::ProjectPacker::new(&settings, true)))
             .open();
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
         let viewer = Some(Viewer::for_owner());
-        let mut options = McpOptions { viewer, resources, project, ..McpOptions::default() };
+        let mut options =
+            McpOptions { skills: true, viewer, resources, exposure, project, ..McpOptions::default() };
         change(&mut options);
-        let mcp = Mcp::new(engine.clone(), options, Arc::new(DirectBackend));
+        let mcp = Mcp::new(engine.clone(), options, backend);
         let told = mcp.change_notifier();
         let watcher =
             engine.watch_files(move |_, change| told(if change.more { None } else { Some(&change.paths) }));
         Self { root, mcp, _watcher: watcher.expect("can be watched") }
+    }
+
+    /// Serves what the settings say now.
+    pub(crate) fn reload_settings(&self) {
+        let (resources, exposure) = read_served(&read_settings(self.root.path()), self.root.path());
+        self.mcp.set_served(resources, exposure);
+    }
+
+    /// What is wrong with the resources of the settings.
+    pub(crate) fn resource_problems(&self) -> Vec<String> {
+        let (resources, _) = read_served(&read_settings(self.root.path()), self.root.path());
+        resources.problems().iter().map(ToString::to_string).collect()
     }
 
     pub(crate) fn prompt_file(&self, path: &str) -> PathBuf {
@@ -185,23 +233,40 @@ impl Served {
     }
 
     pub(crate) async fn client(&self, era: Era) -> Client {
-        self.connect(era, None, None).await
+        self.host(era, "test").await
     }
 
     /// A client that works in these directories.
     pub(crate) async fn rooted(&self, era: Era, roots: &Arc<Mutex<Vec<PathBuf>>>) -> Client {
-        self.connect(era, None, Some(Arc::clone(roots))).await
+        self.connect(era, ProtocolVersion::V_2025_11_25, "test", None, Some(Arc::clone(roots))).await
     }
 
     /// A client that answers every form with `answer`.
     pub(crate) async fn answering(&self, era: Era, answer: Value) -> Client {
-        self.connect(era, Some(answer), None).await
+        self.host_with_forms(era, "test", vec![answer]).await
+    }
+
+    /// The client of a host without forms.
+    pub(crate) async fn host(&self, era: Era, name: &str) -> Client {
+        self.connect(era, ProtocolVersion::V_2025_11_25, name, None, None).await
+    }
+
+    /// The client of a host that answers each form with the next of `answers`.
+    pub(crate) async fn host_with_forms(&self, era: Era, name: &str, answers: Vec<Value>) -> Client {
+        self.connect(era, ProtocolVersion::V_2025_11_25, name, Some(answers), None).await
+    }
+
+    /// A client of the oldest revision.
+    pub(crate) async fn old_client(&self) -> Client {
+        self.connect(Era::Legacy, ProtocolVersion::V_2024_11_05, "test", None, None).await
     }
 
     async fn connect(
         &self,
         era: Era,
-        answer: Option<Value>,
+        version: ProtocolVersion,
+        name: &str,
+        answers: Option<Vec<Value>>,
         roots: Option<Arc<Mutex<Vec<PathBuf>>>>,
     ) -> Client {
         let (ours, theirs) = tokio::io::duplex(1 << 20);
@@ -218,9 +283,18 @@ impl Served {
             }
             Era::Legacy => ClientLifecycleMode::Initialize,
         };
-        let told = Told { notices: sender, answer, roots };
+        let (form_sender, forms) = unbounded_channel();
+        let told = Told {
+            name: name.to_owned(),
+            notices: sender,
+            forms: form_sender,
+            answers,
+            asked: Arc::default(),
+            version,
+            roots,
+        };
         let client = told.serve_with_lifecycle(tokio::io::split(theirs), mode).await.expect("connects");
-        Client { client, notices }
+        Client { client, notices, forms }
     }
 }
 
@@ -237,6 +311,18 @@ impl Client {
         got.messages[0].content.as_text().expect("is a text").text.clone()
     }
 
+    /// The forms that were shown since the last call.
+    pub(crate) fn forms(&mut self) -> Vec<Value> {
+        std::iter::from_fn(|| self.forms.try_recv().ok()).collect()
+    }
+
+    /// The entry of a prompt in the list, as JSON.
+    pub(crate) async fn entry(&self, name: &str) -> Value {
+        let list = self.client.list_all_prompts().await.expect("lists");
+        let found = list.into_iter().find(|prompt| prompt.name == name).expect("is listed");
+        serde_json::to_value(found).expect("is JSON")
+    }
+
     /// Waits for the notification `wanted`.
     pub(crate) async fn told(&mut self, wanted: &str) {
         let waiting = async {
@@ -249,6 +335,17 @@ impl Client {
         };
         tokio::time::timeout(LONG, waiting).await.unwrap_or_else(|_| panic!("nobody told `{wanted}`"));
     }
+}
+
+fn read_settings(root: &Path) -> Settings {
+    let nobody = UserConfig::find(|_| None);
+    let sources = SettingsSources::read(root, &nobody).expect("settings can be read");
+    Settings::resolve(&sources, true).expect("settings are fine")
+}
+
+fn read_served(settings: &Settings, root: &Path) -> (Resources, Exposure) {
+    let exposure = Exposure::from_settings(settings).expect("patterns are fine");
+    (Resources::from_settings(settings, root, true), exposure)
 }
 
 /// The error of the server.

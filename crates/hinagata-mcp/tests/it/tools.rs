@@ -28,7 +28,7 @@ async fn every_prompt_is_a_tool_with_a_schema() {
         assert_eq!(called.is_error, Some(false));
         let texts: Vec<&str> =
             called.content.iter().filter_map(|block| Some(block.as_text()?.text.as_str())).collect();
-        assert_eq!(texts[1], "assistant: What did you try, 2 times?");
+        assert_eq!(texts[1], "Assistant:\nWhat did you try, 2 times?");
     }
 }
 

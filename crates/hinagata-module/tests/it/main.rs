@@ -6,4 +6,5 @@ mod common;
 mod forging;
 mod modules;
 mod requests;
+mod schema_suite;
 mod sdks;

@@ -58,19 +58,23 @@ fn overlapping_matches_have_one_mark() {
 }
 
 #[test]
-fn a_private_key_is_one_mark() {
+fn a_private_key_is_one_mark_and_the_lines_behind_it_keep_their_numbers() {
     let line = "ePpX6N1NF2XV54wca+7E56w8ZniqT3Ul4ffqkOkgWrdioyq+KvCiSGuPJ6sG9AHE";
     let key = format!("-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}\nAbc=\n-----END RSA PRIVATE KEY-----");
     let mut marks = Marks::default();
+    let text = format!("one\n{key}\ntwo {ONE}\n");
     assert_eq!(
-        redact(&mut marks, "a.txt", &format!("one\n{key}\ntwo\n")),
-        "one\n«redacted:private-key»\ntwo\n"
+        redact(&mut marks, "a.txt", &text),
+        "one\n«redacted:private-key»\n\n\n\n\ntwo «redacted:github-token»\n"
     );
+    let found = Secrets::built_in().find_secrets("a.txt", text.as_bytes());
+    let secrets = Marks::default().redact_text(&text, &found).expect("has secrets").secrets;
+    assert_eq!(secrets.iter().map(|secret| secret.line).collect::<Vec<_>>(), [2, 7]);
     // A diff shows some of its lines.
     let diff = format!("@@ -2,3 +2,3 @@\n {line}\n+x\n");
     assert_eq!(redact(&mut marks, "", &diff), "@@ -2,3 +2,3 @@\n «redacted:private-key»\n+x\n");
     let open = format!("-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}\nand so on");
-    assert_eq!(redact(&mut Marks::default(), "a.txt", &open), "«redacted:private-key»and so on");
+    assert_eq!(redact(&mut Marks::default(), "a.txt", &open), "«redacted:private-key»\n\n\nand so on");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use hinagata::Diagnostic;
 use hyper::StatusCode;
 use serde_json::Value;
 
@@ -31,9 +32,13 @@ pub(super) async fn list_diagnostics(call: Call) -> Answer {
     let app = Arc::clone(&call.app);
     let reach = app.access.reach(&call.caller).cloned();
     let work = move || list_findings(&app.engine, &app.store_findings, reach.as_deref());
-    let found = tokio::task::spawn_blocking(work).await.map_err(|_| {
+    let mut found = tokio::task::spawn_blocking(work).await.map_err(|_| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", "the check failed unexpectedly")
     })?;
+    if call.app.access.can_see_all(&call.caller) {
+        let problems = call.app.mcp.get().map(|mcp| mcp.resource_problems()).unwrap_or_default();
+        found.extend(problems.into_iter().map(|problem| Diagnostic::error("resources", problem)));
+    }
     let is_wanted = |severity| wanted.as_deref().is_none_or(|wanted| wanted == severity_name(severity));
     let mut listed: Value =
         found.iter().filter(|found| is_wanted(found.severity)).map(finding_json).collect();

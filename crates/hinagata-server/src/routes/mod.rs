@@ -125,7 +125,9 @@ impl Router {
         if parts.version == Version::HTTP_11 && !has_one_host(&parts.headers) {
             return gate::missing_host_response(app);
         }
-        let Ok(found) = self.paths.at(parts.uri.path()) else {
+        // Clients that join a path to the address of a server add a slash, and repeat no POST elsewhere.
+        let path = if parts.uri.path() == "/mcp/" { "/mcp" } else { parts.uri.path() };
+        let Ok(found) = self.paths.at(path) else {
             return match self.path_without_slash(parts.uri.path()) {
                 Some(path) => gate::moved_response(app, &parts, path),
                 None => gate::not_found_response(app, &parts, None),

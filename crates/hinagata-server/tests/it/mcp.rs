@@ -208,3 +208,224 @@ async fn subscribers_receive_changes_of_the_store() {
     };
     tokio::time::timeout(crate::support::LONG, notified).await.expect("a notification arrives");
 }
+
+/// Opens a session of an older revision.
+async fn open_session(daemon: &Daemon, key: Option<&str>) -> String {
+    let with_key = |request: reqwest::RequestBuilder| match key {
+        Some(key) => request.bearer_auth(key),
+        None => request,
+    };
+    let opened = send(with_key(legacy(daemon, None, &initialize()))).await;
+    let session = opened.header("mcp-session-id").to_owned();
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    send(with_key(legacy(daemon, Some(&session), &initialized))).await;
+    session
+}
+
+#[tokio::test]
+async fn a_session_belongs_to_its_key_whatever_the_method() {
+    let keys: &[crate::support::KeyOf<'_>] =
+        &[("one", &["read", "render"], None), ("two", &["read", "render"], None)];
+    let daemon = prompts().keys(keys).start().await;
+    let session = open_session(&daemon, Some("key-one")).await;
+    let ping = json!({"jsonrpc": "2.0", "id": 3, "method": "ping"});
+    let notice = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 9}});
+    let bare = |method: &str| {
+        let request = daemon.request(method, "/mcp").header("accept", "text/event-stream");
+        request.header("mcp-session-id", &session).header("mcp-protocol-version", "2025-11-25")
+    };
+    for request in [
+        legacy(&daemon, Some(&session), &ping),
+        legacy(&daemon, Some(&session), &notice),
+        bare("GET"),
+        bare("DELETE"),
+    ] {
+        let answered = send(request.bearer_auth("key-two")).await;
+        assert_eq!(answered.status, 404, "{answered:?}");
+    }
+    let own = send(legacy(&daemon, Some(&session), &ping).bearer_auth("key-one")).await;
+    assert_eq!(message(&own)["id"], 3, "{own:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_needed_a_key_is_private() {
+    let daemon = prompts().keys(&[("me", &["read", "render"], None)]).start().await;
+    let open = prompts().start().await;
+    for (method, params) in [
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("resources/read", json!({"uri": "prompt://greet"})),
+    ] {
+        let scope = async |request: reqwest::RequestBuilder| {
+            send(request).await.expect_status(200)["result"]["cacheScope"].clone()
+        };
+        assert_eq!(
+            scope(modern(&daemon, method, params.clone()).bearer_auth("key-me")).await,
+            "private",
+            "{method}"
+        );
+        assert_eq!(scope(modern(&open, method, params)).await, "public", "{method}");
+    }
+}
+
+#[tokio::test]
+async fn a_rendering_resource_needs_the_scope_and_is_in_the_audit_log() {
+    let setup = prompts().keys(&[("me", &["read", "render"], None), ("reader", &["read"], None)]);
+    let mut daemon = setup.start().await;
+    let mut settings = std::fs::read_to_string(daemon.root().join("hinagata.toml")).expect("is there");
+    settings.push_str("[[resources]]\nuri = \"greetings://{who}\"\nprompt = \"greet\"\n");
+    std::fs::write(daemon.root().join("hinagata.toml"), settings).expect("is written");
+    daemon.trust_settings();
+    let reloaded = daemon.reloader.reload_workspace().await.expect("reloads");
+    assert_eq!(reloaded.needs_restart, Vec::<String>::new(), "resources are read again");
+    let read =
+        |key: &str| modern(&daemon, "resources/read", json!({"uri": "greetings://Rumi"})).bearer_auth(key);
+    let refused = send(read("key-reader")).await;
+    assert_eq!(message(&refused)["error"]["message"], "this key does not allow `render`");
+    let got = send(read("key-me")).await.expect_status(200);
+    assert_eq!(got["result"]["contents"][0]["text"], "Hello Rumi", "{got}");
+    daemon.begin_stop();
+    daemon.stopped().await;
+    let log =
+        std::fs::read_to_string(daemon.directory.path().join("state/daemon/audit.jsonl")).expect("is there");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
+    let short: Vec<Value> =
+        lines.iter().map(|line| json!([line["who"], line["did"], line["status"]])).collect();
+    assert_eq!(
+        short,
+        [json!(["reader", "MCP resources/read", 403]), json!(["me", "MCP resources/read", 200])]
+    );
+}
+
+#[tokio::test]
+async fn a_key_that_may_only_read_has_the_tool_that_only_lists() {
+    let daemon = prompts().set("mcp.tools=true").keys(&[("reader", &["read"], None)]).start().await;
+    let listed =
+        send(modern(&daemon, "tools/list", json!({})).bearer_auth("key-reader")).await.expect_status(200);
+    let names: Vec<&Value> =
+        listed["result"]["tools"].as_array().expect("is a list").iter().map(|tool| &tool["name"]).collect();
+    assert_eq!(names, ["list_prompts"]);
+    let call = |name: &str| {
+        modern(&daemon, "tools/call", json!({"name": name, "arguments": {}})).bearer_auth("key-reader")
+    };
+    let got = send(call("list_prompts")).await.expect_status(200);
+    assert!(got["result"]["content"][0]["text"].as_str().is_some_and(|text| text.contains("greet")), "{got}");
+    let refused = send(call("greet")).await;
+    assert_eq!(message(&refused)["error"]["message"], "this key does not allow `render`");
+}
+
+#[tokio::test]
+async fn the_rate_of_renders_and_completions_is_limited_by_default_and_lists_are_not() {
+    let settings = hinagata_server::ServerSettings::from_settings(&hinagata::Settings::default());
+    assert!(settings.expect("are fine").mcp_rate.is_some(), "there is a limit by default");
+    let daemon = prompts().set("mcp.rate=2").start().await;
+    let completion = json!({
+        "ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "who", "value": ""},
+    });
+    for (method, params) in [("prompts/get", greeting()), ("completion/complete", completion)] {
+        let mut refused = None;
+        for _ in 0..20 {
+            let answered = send(modern(&daemon, method, params.clone())).await;
+            refused = Some(message(&answered)).filter(|answer| answer["error"]["code"] == -32000);
+            if refused.is_some() {
+                break;
+            }
+        }
+        let refused = refused.unwrap_or_else(|| panic!("twenty at once are too many: {method}"));
+        assert_eq!(
+            (&refused["error"]["data"]["code"], &refused["error"]["data"]["retry_after"]),
+            (&json!("rate"), &json!(1))
+        );
+    }
+    for _ in 0..20 {
+        send(modern(&daemon, "prompts/list", json!({}))).await.expect_status(200);
+    }
+}
+
+#[tokio::test]
+async fn a_slash_at_the_end_of_the_address_does_no_harm() {
+    let daemon = prompts().start().await;
+    let request = modern(&daemon, "prompts/get", greeting()).build().expect("is a request");
+    let mut request = request.try_clone().expect("has a body of bytes");
+    request.url_mut().set_path("/mcp/");
+    let answered = daemon.client.execute(request).await.expect("is answered");
+    assert_eq!(answered.status(), 200);
+    assert!(answered.text().await.expect("is text").contains("Hello Rumi"));
+}
+
+#[tokio::test]
+async fn a_missing_key_leads_to_no_oauth_server() {
+    let daemon = prompts().keys(&[("me", &["read"], None)]).start().await;
+    let refused = send(modern(&daemon, "prompts/list", json!({}))).await;
+    assert_eq!((refused.status.as_u16(), refused.header("www-authenticate")), (401, "Bearer"));
+    for (method, path) in [
+        ("GET", "/.well-known/oauth-protected-resource"),
+        ("GET", "/.well-known/oauth-protected-resource/mcp"),
+        ("GET", "/.well-known/oauth-authorization-server"),
+        ("GET", "/.well-known/openid-configuration"),
+        ("GET", "/mcp/.well-known/openid-configuration"),
+        ("POST", "/register"),
+    ] {
+        let answered = send(daemon.request(method, path)).await;
+        let told = answered.expect_status(404);
+        let hint = told["hint"].as_str().unwrap_or_default();
+        assert!(hint.contains("`Authorization: Bearer KEY`"), "{path}: {told}");
+    }
+}
+
+#[tokio::test]
+async fn an_invalid_resource_is_a_finding_and_stops_nothing() {
+    let settings = "[[resources]]\nuri = \"a://b\"\n";
+    let daemon = prompts().file("hinagata.toml", settings).start().await;
+    assert_eq!(got(&send(modern(&daemon, "prompts/get", greeting())).await), "Hello Rumi");
+    let found = daemon.get("/api/diagnostics").await.expect_status(200);
+    assert!(found.to_string().contains("invalid resource 1 in the settings"), "{found}");
+}
+
+/// A tool server that answers nothing, and tells when a call of it was closed.
+async fn closed_call(listener: &tokio::net::TcpListener) -> impl Future<Output = ()> + use<> {
+    use tokio::io::AsyncReadExt as _;
+    let (mut call, _) = listener.accept().await.expect("is called");
+    let mut head = [0; 4_096];
+    assert!(call.read(&mut head).await.expect("is read") > 0);
+    async move { while call.read(&mut head).await.is_ok_and(|read| read > 0) {} }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancelled_request_closes_its_tool_calls_in_both_eras() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("has one");
+    let daemon = prompts()
+        .file("user_data/shared/prompts/asking/template.md", "{{ slow_answer() }}")
+        .set(format!("tools.base_url=http://{address}"))
+        .set("tools.allowed_hosts=127.0.0.1")
+        .set("tools.timeout=3600s")
+        .start()
+        .await;
+    let tool = json!({"name": "answer", "module": "slow", "url": "/slow"});
+    daemon.put(hinagata::store::StoreKind::Tool, "slow.answer", tool).await;
+    let asking = json!({"name": "asking"});
+    // The newest revision: closing the stream is cancelling.
+    let request = tokio::spawn(modern(&daemon, "prompts/get", asking.clone()).send());
+    let closed = closed_call(&listener).await;
+    request.abort();
+    tokio::time::timeout(crate::support::LONG, closed).await.expect("the call is closed");
+    // Older revisions: a notification, or a client that does not come back.
+    let session = open_session(&daemon, None).await;
+    let ask = |id: u8| {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": "prompts/get", "params": asking});
+        tokio::spawn(legacy(&daemon, Some(&session), &message).send())
+    };
+    let request = ask(1);
+    let closed = closed_call(&listener).await;
+    let cancelled =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}});
+    send(legacy(&daemon, Some(&session), &cancelled)).await;
+    tokio::time::timeout(crate::support::LONG, closed).await.expect("the call is closed");
+    drop(request);
+    let request = ask(2);
+    let closed = closed_call(&listener).await;
+    drop(request.await.expect("is sent").expect("is answered with a stream"));
+    tokio::time::timeout(crate::support::LONG, closed).await.expect("the call is closed");
+}

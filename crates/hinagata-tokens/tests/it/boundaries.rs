@@ -72,4 +72,20 @@ proptest! {
             prop_assert_eq!(count.total(), counter.count_tokens(&pieces.concat()));
         }
     }
+
+    #[test]
+    fn parts_that_are_counted_apart_count_as_the_whole(parts in prop::collection::vec((tricky_text(), any::<bool>()), 0..8)) {
+        for model in MODELS {
+            let counter = TokenCounter::for_model(model);
+            let mut count = counter.start_count();
+            for (part, is_counted) in &parts {
+                match is_counted {
+                    true => count.push_part(&counter.count_part(part)),
+                    false => count.push_text(part),
+                }
+            }
+            let whole: String = parts.iter().map(|(part, _)| part.as_str()).collect();
+            prop_assert_eq!(count.total(), counter.count_tokens(&whole));
+        }
+    }
 }

@@ -162,7 +162,7 @@ pub static SETTINGS: &[Setting] = &[
     limit("limits.templates", COUNT_U32, "500", "templates loaded in one render"),
     limit("limits.passes", COUNT_U32, "32", "passes of one render that waits for tools"),
     limit("limits.requests", COUNT_U32, "1_000", "tool calls in one render"),
-    limit("limits.deadline", Kind::Time, "-", "time of the render itself; - sets none").optional(),
+    limit("limits.deadline", Kind::Time, "-", "processor time of the render itself; - is 500 ms in `hina serve` and `hina mcp`, and none elsewhere").optional(),
     // Prompts and `defaults.json` can override these, up to the caps.
     setting_of(
         "limits.max_output_size",
@@ -274,7 +274,7 @@ pub static SETTINGS: &[Setting] = &[
     privileged("server.request_timeout", Kind::Time, "60s", "timeout of one request, except chats and events"),
     privileged("server.stop_timeout", Kind::Time, "30s", "time for running requests to finish when the daemon stops"),
     privileged("server.linger", Kind::Time, "500ms", "time for which a stopping daemon still accepts requests"),
-    privileged("server.audit", Kind::Text, "state", "file of the audit log; state is the user's state directory, off disables it"),
+    privileged("server.audit", Kind::Text, "state", "file of the audit log of `hina serve` and `hina mcp`; state is the user's state directory, off disables it"),
     privileged("server.audit_size", Kind::Bytes, "64MiB", "size at which a file of the audit log is rotated"),
     privileged("server.audit_files", COUNT_U32, "10", "older files of the audit log that are kept"),
     privileged("server.log", Kind::Text, "info", "log level: error, warn, info, debug, trace, or a filter by module")
@@ -344,7 +344,29 @@ pub static SETTINGS: &[Setting] = &[
         .optional()
         .merging(),
     setting_of("agents.subagents", Kind::Any, "-", "further agents, each with an id and the fields of the manager").optional(),
+    setting_of(
+        "mcp.host",
+        Kind::Word(&[
+            "auto",
+            "default",
+            "claude-code",
+            "claude-desktop",
+            "gemini-cli",
+            "qwen-code",
+            "opencode",
+            "vscode",
+            "cursor",
+            "zed",
+            "langchain",
+        ]),
+        "auto",
+        "the program for which prompts are prepared over MCP; auto goes by the name of the client",
+    ),
     privileged("mcp.tools", Kind::Flag, "false", "whether prompts are also tools over MCP, for clients without prompts"),
+    privileged("mcp.skills", Kind::Flag, "false", "whether prompts are also Agent Skills over MCP, for clients with that extension"),
+    setting_of("mcp.expose", Kind::Texts, "", "prompts that are served over MCP: ids, or tags as tag:NAME; * stands for any characters; empty serves all"),
+    setting_of("mcp.builtin_prompts", Kind::Flag, "-", "whether built-in prompts are served over MCP; - does where there are no others").optional(),
+    privileged("mcp.rate", COUNT_U32, "5_000", "renders and completions per second of one key, or of one address without a key, over MCP of the daemon; - sets no limit").optional(),
     setting_of("resources", Kind::Any, "-", "MCP resources, each with uri and text, file, blob, prompt or context")
         .optional(),
     setting_of("system_prompt", Kind::Text, "-", "system prompt of agents without their own").optional(),

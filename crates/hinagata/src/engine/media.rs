@@ -87,9 +87,9 @@ fn resource(mut fields: Map<String, Value>, files: &PartFiles<'_>) -> Result<Map
         fields.remove("file");
         let kind = media::type_of_file(&name, &bytes);
         fields.entry("mime_type").or_insert_with(|| kind.into());
-        match String::from_utf8(bytes) {
+        match media::into_text(bytes) {
             Ok(text) => fields.insert("text".to_owned(), text.into()),
-            Err(error) => fields.insert("blob".to_owned(), media::encode_base64(error.as_bytes()).into()),
+            Err(bytes) => fields.insert("blob".to_owned(), media::encode_base64(&bytes).into()),
         };
     }
     if let Some(blob) = text(&fields, "blob")

@@ -188,11 +188,21 @@ impl Engine {
     /// An engine whose prompts never change: neither a reload nor the store affects them. Shared variables stay current.
     #[must_use]
     pub fn with_frozen_prompts(&self) -> Self {
-        let Inner { options, ports, host, cache, loaded, .. } = &*self.0;
+        self.frozen_with(self.0.ports.clone())
+    }
+
+    /// An engine with the prompts of this moment that calls neither Python nor tools nor models: what needs them fails.
+    #[must_use]
+    pub fn without_calls(&self) -> Self {
+        self.frozen_with(Ports { hooks: None, tools: None, model: None, ..self.0.ports.clone() })
+    }
+
+    fn frozen_with(&self, ports: Ports) -> Self {
+        let Inner { options, host, cache, loaded, .. } = &*self.0;
         let inner = Inner {
             options: options.clone(),
             state: None,
-            ports: ports.clone(),
+            ports,
             host: host.clone(),
             cache: Arc::clone(cache),
             tools: ArcSwapOption::empty(),

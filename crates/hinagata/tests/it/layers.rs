@@ -95,7 +95,7 @@ fn the_content_of_a_file_that_a_default_names_is_explained_as_that_default() {
 #[test]
 fn a_default_that_a_child_declares_away_is_no_value() {
     let parent = "---\ninputs:\n  - {name: a, default: of the parent}\n---\n<{{ a }}>";
-    let child = "---\nextends: parent\ninputs:\n  - {name: a}\n---\n<{{ a }}>";
+    let child = "---\nextends: parent\ninputs:\n  - {name: a, required: false}\n---\n<{{ a }}>";
     let place = workspace(&[("parent/template.md", parent), ("child/template.md", child)]);
     let (text, a) = traced(&Engine::open(place.path()), "child", &json!({}), "a");
     assert_eq!((text.as_str(), a.layer, a.value), ("<>", None, None));

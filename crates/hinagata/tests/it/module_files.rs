@@ -35,6 +35,40 @@ fn model_and_options_come_from_the_last_file_that_sets_them() {
 }
 
 #[test]
+fn options_that_no_model_gets_are_reported() {
+    let text = "config: {temprature: 0.2, top_p: high, stop: [1], max_tokens: -1, seed: null, topK: 3}\nsections: {cue: [Now]}\n";
+    let modules = read(&[("a.yaml", text)]).expect("is read");
+    let found: Vec<(&str, &[String])> =
+        modules.warnings().iter().map(|warning| (warning.message(), warning.near())).collect();
+    assert_eq!(
+        found,
+        [
+            ("`config.temprature` is unknown and not sent to the model", &["temperature".to_owned()][..]),
+            ("`config.top_p` is not sent to the model: its value has the wrong type", &[]),
+            ("`config.stop` is not sent to the model: its value has the wrong type", &[]),
+            ("`config.max_tokens` is not sent to the model: its value has the wrong type", &[]),
+        ]
+    );
+    let text = "config: fast\nsections: {cue: [Now]}\n";
+    let modules = read(&[("a.yaml", text)]).expect("is read");
+    let [warning] = modules.warnings() else { panic!("{:?}", modules.warnings()) };
+    assert_eq!(warning.message(), "`config` has no effect: it must be an object, not a string");
+}
+
+#[test]
+fn what_a_used_module_cannot_decide_is_reported() {
+    let place = workspace(&[
+        ("a.yaml", "model: gpt-5\nuses: [./b.yaml]\nsections: {objective: [Greet.]}\n"),
+        ("b.yaml", "title: Cue\nmodel: gpt-4o\nsections: {cue: [Now]}\n"),
+    ]);
+    let modules = AdHocModules::from_files([place.path().join(SHARED).join("a.yaml")]).expect("is read");
+    let [warning] = modules.warnings() else { panic!("{:?}", modules.warnings()) };
+    assert_eq!(warning.message(), "`model` has no effect in a module that another one uses");
+    assert_eq!(warning.place().map(|place| (place.file.ends_with("b.yaml"), place.line)), Some((true, 2)));
+    assert_eq!(modules.request_options().model.as_deref(), Some("gpt-5"));
+}
+
+#[test]
 fn undefined_values_are_errors_where_a_file_says_so() {
     let text = "context: {who: {type: string}, docs: {type: list}}\nsections:\n  objective: ['Greet {{ who }}.']\n  \
         materials: [{each: docs, text: =item}]\n";

@@ -31,6 +31,8 @@ const ABOUT: [&str; 14] = [
     "supports",
     "metadata",
 ];
+/// Those of them that decide something, for the whole module; the others only describe a file.
+const OF_FIRST_FILE: [&str; 5] = ["extends", "undefined", "limits", "model", "config"];
 const OWN: [&str; 6] = ["module", "uses", "context", "custom_sections", "order", "sections"];
 
 /// The content of one file.
@@ -67,6 +69,23 @@ pub(super) fn uses_of(file: &str, text: &str, node: &Node) -> Result<Vec<(String
     let found = node.get("uses").map(|value| uses(&mut fields, value)).unwrap_or_default();
     fields.finish()?;
     Ok(found)
+}
+
+/// Warnings about keys that count in the first file of a module, but not in this one, which another one uses.
+pub(super) fn warn_of_ignored_keys(file: &str, text: &str, node: &Node) -> Vec<Error> {
+    let mut fields = Fields::new(file, text);
+    for (key, value) in node.as_map().unwrap_or_default() {
+        if OF_FIRST_FILE.contains(&key.as_str()) {
+            let message = format!("`{key}` has no effect in a module that another one uses");
+            fields.warn_of_no_effect(
+                key,
+                value,
+                (key, &message),
+                "move it to the file that uses this module",
+            );
+        }
+    }
+    fields.take_warnings()
 }
 
 /// Reads `text`, the content of `file`; `declared` are the custom sections of modules that it uses.

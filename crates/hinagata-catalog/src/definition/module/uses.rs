@@ -84,6 +84,9 @@ impl Loading<'_> {
             self.load_used(name, used, place)?;
         }
         let mut found = file::read_module_file(shown, text, &node, &self.custom, &mut self.shared)?;
+        if used_at.is_some() {
+            self.shared.warnings.extend(file::warn_of_ignored_keys(shown, text, &node));
+        }
         self.open.pop();
         self.loaded.push(name.to_owned());
         self.custom.extend(found.custom.iter().cloned());

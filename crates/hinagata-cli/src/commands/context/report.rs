@@ -19,11 +19,11 @@ fn row(entry: &Entry) -> Vec<String> {
     let number = |number: Option<u64>| number.map_or_else(|| "-".to_owned(), |number| number.to_string());
     let path = match &entry.resource {
         Some(resource) => format!("{resource}: {}", entry.path),
-        None => entry.path.clone(),
+        None => entry.path.to_string(),
     };
     let tokens = entry.tokens.map(|tokens| tokens as u64);
     let files = entry.files.map(|files| pluralize(files, "file"));
-    let why: Vec<String> = files.into_iter().chain(entry.detail.clone()).collect();
+    let why: Vec<String> = files.into_iter().chain(entry.detail.as_ref().map(ToString::to_string)).collect();
     vec![path, number(entry.bytes), number(tokens), entry.state.as_str().to_owned(), why.join(", ")]
 }
 

@@ -6,7 +6,7 @@
 
 use std::{
     fmt, io,
-    net::{IpAddr, SocketAddr},
+    net::IpAddr,
     path::Path,
     sync::{
         Arc,
@@ -21,9 +21,10 @@ use hinagata::{Code, Error, Result, format_utc};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-use crate::{audit_file::AuditFile, route::PathParams};
-
-pub(crate) use crate::audit_file::Rotation;
+use crate::{
+    OpenWorkspace,
+    audit_file::{AuditFile, Rotation},
+};
 
 /// Lines that may wait to be written.
 const QUEUE_CAPACITY: usize = 65_536;
@@ -39,20 +40,28 @@ const MOST_IN_BATCH: usize = 1_000;
 const RETRY_TIME: Duration = Duration::from_secs(1);
 
 /// One line. The writing thread formats it.
-pub(crate) struct AuditEntry {
-    pub(crate) at: SystemTime,
+#[derive(Clone, Debug)]
+pub struct AuditEntry {
+    /// When it happened.
+    pub at: SystemTime,
     /// The id of the request.
-    pub(crate) request: Option<Arc<str>>,
-    pub(crate) who: Arc<str>,
-    pub(crate) from: IpAddr,
-    pub(crate) method: &'static str,
-    pub(crate) route: &'static str,
+    pub request: Option<Arc<str>>,
+    /// The name of the caller.
+    pub who: Arc<str>,
+    /// The address of the caller.
+    pub from: IpAddr,
+    /// The method of HTTP, or `MCP`.
+    pub method: &'static str,
+    /// The route, or the method of MCP.
+    pub route: &'static str,
     /// The parameters of the path, such as the prompt.
-    pub(crate) names: PathParams,
+    pub names: Vec<(&'static str, String)>,
     /// The model that the prompt was sent to.
-    pub(crate) model: Option<Arc<str>>,
-    pub(crate) status: u16,
-    pub(crate) micros: u64,
+    pub model: Option<Arc<str>>,
+    /// The HTTP status of the answer.
+    pub status: u16,
+    /// How long it took, in microseconds.
+    pub micros: u64,
 }
 
 /// An [`AuditEntry`] as it is written, without a tree of values in between: a busy daemon writes many of them.
@@ -63,7 +72,7 @@ struct AuditLine<'e> {
     from: IpAddr,
     did: fmt::Arguments<'e>,
     #[serde(serialize_with = "serialize_names")]
-    names: &'e PathParams,
+    names: &'e [(&'static str, String)],
     status: u16,
     microseconds: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,12 +82,15 @@ struct AuditLine<'e> {
     daemon: &'e str,
 }
 
-fn serialize_names<S: Serializer>(names: &PathParams, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize_names<S: Serializer>(
+    names: &[(&'static str, String)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
     serializer.collect_map(names.iter().map(|(name, value)| (name, value)))
 }
 
 /// The audit log. Dropping it writes the remaining lines.
-pub(crate) struct Audit {
+pub struct Audit {
     lines: Option<SyncSender<AuditEntry>>,
     /// Dropped to stop the thread from collecting more lines.
     alive: Option<Sender<()>>,
@@ -87,28 +99,35 @@ pub(crate) struct Audit {
 }
 
 /// Counts lines that could not be written.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct LostLines {
     /// Those that the log does not mention yet.
     unreported: AtomicU64,
+    /// Told the number of lost lines.
+    observer: fn(u64),
 }
 
 impl LostLines {
+    fn new(observer: fn(u64)) -> Self {
+        Self { unreported: AtomicU64::new(0), observer }
+    }
+
     fn add(&self, count: u64) {
-        metrics::counter!("hinagata_audit_lost_total").increment(count);
+        (self.observer)(count);
         self.unreported.fetch_add(count, Ordering::Relaxed);
     }
 }
 
 impl Audit {
     /// A log that writes nothing.
-    pub(crate) fn without_file() -> Self {
-        Self { lines: None, alive: None, writer: None, lost: Arc::default() }
+    #[must_use]
+    pub fn without_file() -> Self {
+        Self { lines: None, alive: None, writer: None, lost: Arc::new(LostLines::new(|_| {})) }
     }
 
-    /// A log of the daemon at `daemon` that appends to the file at `path`, or to a numbered one beside it while another
-    /// daemon writes to that.
-    pub(crate) fn open(path: &Path, rotation: Rotation, daemon: SocketAddr) -> Result<Self> {
+    /// A log of `daemon` that appends to the file at `path`, or to a numbered one beside it while another daemon writes
+    /// to that.
+    fn open(path: &Path, rotation: Rotation, daemon: String, observer: fn(u64)) -> Result<Self> {
         let audit_error = |error: io::Error| {
             Error::new(Code::System, format!("cannot write the audit log {}: {error}", path.display()))
                 .with_hint("change the setting `server.audit`; `off` disables the log")
@@ -119,24 +138,46 @@ impl Audit {
         let file = AuditFile::open(path, rotation).map_err(audit_error)?;
         let (lines, queue) = sync_channel(QUEUE_CAPACITY);
         let (alive, ended) = channel();
-        let lost = Arc::<LostLines>::default();
-        let (daemon, last_time) = (daemon.to_string(), (0, format_utc(UNIX_EPOCH)));
+        let lost = Arc::new(LostLines::new(observer));
+        let last_time = (0, format_utc(UNIX_EPOCH));
         let work = Writer { file, queue, ended, lost: Arc::clone(&lost), daemon, last_time };
         let thread = std::thread::Builder::new().name("hinagata-audit".to_owned());
         let writer = thread.spawn(move || work.write_entries()).map_err(audit_error)?;
         Ok(Self { lines: Some(lines), alive: Some(alive), writer: Some(writer), lost })
     }
 
-    pub(crate) fn is_enabled(&self) -> bool {
+    /// Whether lines are written.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
         self.lines.is_some()
     }
 
     /// Queues a line.
-    pub(crate) fn add_entry(&self, entry: AuditEntry) {
+    pub fn add_entry(&self, entry: AuditEntry) {
         let Some(lines) = &self.lines else { return };
         if let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = lines.try_send(entry) {
             self.lost.add(1);
         }
+    }
+}
+
+impl OpenWorkspace {
+    /// Opens the audit log of the settings for the process that calls itself `daemon`. `on_lost` is told how many lines
+    /// could not be written.
+    ///
+    /// # Errors
+    /// Code `system` when the file cannot be written.
+    pub fn open_audit(&self, daemon: String, on_lost: fn(u64)) -> Result<Audit> {
+        let path = match (self.settings.text("server.audit").unwrap_or("state"), &self.state) {
+            ("off", _) | ("state", None) => return Ok(Audit::without_file()),
+            ("state", Some(state)) => state.path().join("daemon/audit.jsonl"),
+            (path, _) => path.into(),
+        };
+        let rotation = Rotation {
+            size: self.settings.count("server.audit_size").unwrap_or(u64::MAX).max(1),
+            files: self.settings.count("server.audit_files").unwrap_or(u64::MAX),
+        };
+        Audit::open(&path, rotation, daemon, on_lost)
     }
 }
 
@@ -243,7 +284,7 @@ mod tests {
     const ROTATION: Rotation = Rotation { size: 1 << 20, files: 2 };
 
     fn open_log(path: &Path) -> Audit {
-        Audit::open(path, ROTATION, SocketAddr::from(([127, 0, 0, 1], 8_700))).expect("opens")
+        Audit::open(path, ROTATION, "127.0.0.1:8700".to_owned(), |_| {}).expect("opens")
     }
 
     fn entry(id: &str) -> AuditEntry {
