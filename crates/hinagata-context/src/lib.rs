@@ -79,7 +79,7 @@ pub use options::{
     COMPAT_MAX_BYTES, COMPAT_MAX_FILES, ContextOptions, Encoding, MAX_TOKENS, Resource, ResourceKind, Rules,
     Sections, TemplateFile, TemplateOptions, TextForm, Tokens,
 };
-pub use pack::{Packer, pack};
+pub use pack::{Changes, Packer, pack};
 pub use packed::{Metadata, PackedContext, PackedFile, PackedKind, PackedResource, Stats, frame_files};
 pub use report::{Entry, Notice, Report, SectionEntry};
 pub use shown_path::ShownPath;

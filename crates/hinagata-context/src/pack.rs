@@ -28,6 +28,17 @@ pub struct Packer<'p> {
     shares_guard: bool,
 }
 
+/// Changes of files, as git writes them.
+#[derive(Debug)]
+pub struct Changes {
+    /// The changes.
+    pub text: String,
+    /// Whether the text is cut at its limit.
+    pub is_cut: bool,
+    /// What is missing or redacted.
+    pub report: Report,
+}
+
 /// Packs the files and resources of `options`.
 ///
 /// # Errors
@@ -179,6 +190,22 @@ impl<'p> Packer<'p> {
         let is_covered = Selector::new(base, self.job.wanted_files(), &facts)?.covers(path);
         let is_ignored = || options.rules.ignore_files && Ignored::is_path_ignored(base, &base.join(path));
         Ok(is_covered && guard.refuses_name(path).is_none() && !is_ignored())
+    }
+
+    /// The changes that the sections of the options name, of files that the options cover, without their secrets. The
+    /// notices of the report say what is missing.
+    ///
+    /// # Errors
+    /// An invalid pattern, or revisions that are invalid or do not exist.
+    pub fn read_changes(&self) -> Result<Changes> {
+        let Job { options, base, guard, .. } = &self.job;
+        let facts = self.job.repository_facts();
+        let selector = Selector::new(base, self.job.wanted_files(), &facts)?;
+        let extras = Extras { options, base, guard, facts: &facts, selector: &selector };
+        let mut report = Report::default();
+        let sections = extras.git_sections(&mut report)?;
+        let is_cut = sections.iter().any(|section| section.cut);
+        Ok(Changes { text: sections.into_iter().map(|section| section.text).collect(), is_cut, report })
     }
 
     /// Estimates the content of the context from the sizes of files, without reading them.

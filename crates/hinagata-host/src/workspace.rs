@@ -12,6 +12,7 @@ use hinagata::{
     ports::{Hooks, Store},
     settings::{Origin, SettingsSources, UserConfig},
 };
+use hinagata_agent::ProjectPacker;
 #[cfg(feature = "llm")]
 use hinagata_llm::Llm;
 #[cfg(feature = "python")]
@@ -289,7 +290,9 @@ impl OpenWorkspace {
         if let Some(state) = &self.state {
             builder = builder.with_state_dir(state.clone());
         }
-        builder = builder.with_trust(self.trust.is_trusted()).with_store(self.store());
+        let trusted = self.trust.is_trusted();
+        let project_reader = Arc::new(ProjectPacker::new(&self.settings, trusted));
+        builder = builder.with_trust(trusted).with_store(self.store()).with_project_reader(project_reader);
         if let Some(hooks) = hooks {
             builder = builder.with_hooks(hooks);
         }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use hinagata::{
     Catalog, Code, Engine, Place, Reason, Result,
-    definition::{Body, Definition, Inherited, Part, ValueType},
+    definition::{Body, Definition, Inherited, Origin, Parameter, Part, ValueType},
 };
 use rmcp::model::Prompt;
 use serde_json::{Map, Value};
@@ -100,7 +100,10 @@ impl PublicPrompt {
 
     /// Whether a render of it may read the project directory.
     pub(crate) fn needs_project(&self) -> bool {
-        self.inherited.parameters.iter().any(|parameter| parameter.kind == ValueType::File)
+        let reads = |parameter: &Parameter| {
+            parameter.kind == ValueType::File || matches!(parameter.origin, Origin::Project(_))
+        };
+        self.inherited.parameters.iter().any(reads)
     }
 
     /// The resources that its messages embed literally, without placeholders.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
-use hinagata::definition::ValueType;
+use hinagata::definition::{Origin, Parameter, ValueType};
 use hinagata_context::leads_out;
 use rmcp::ErrorData;
 use serde_json::{Map, Value};
@@ -82,11 +82,9 @@ impl Shared {
             }
             ResourceSource::Prompt(name) => {
                 let prompt = state.find_any_prompt(name, &owner).map_err(|_| missing())?;
-                if prompt.inherited.definition.hooks.has_any() {
-                    return Err(invalid_params(format!(
-                        "cannot watch `{}`: its prompt runs Python, which may depend on anything",
-                        truncate_for_display(uri)
-                    )));
+                if let Some(why) = unwatched_reason(&prompt) {
+                    let shown = truncate_for_display(uri);
+                    return Err(invalid_params(format!("cannot watch `{shown}`: its prompt {why}")));
                 }
                 let files = file_arguments(&prompt, &values);
                 self.prompt_plan(&state, &prompt, files.iter().map(String::as_str))
@@ -116,6 +114,20 @@ impl Shared {
         let files = files.into_iter().filter(|file| !leads_out(file)).flat_map(beneath);
         let files = files.flat_map(|file| watched_files(&file)).collect();
         Ok(WatchPlan { files, prompt: Some((prompt.id.clone(), hash)), ..WatchPlan::default() })
+    }
+}
+
+/// Why the text of a prompt cannot be watched.
+fn unwatched_reason(prompt: &PublicPrompt) -> Option<&'static str> {
+    let from_project = |parameter: &Parameter| matches!(parameter.origin, Origin::Project(_));
+    match () {
+        () if prompt.inherited.definition.hooks.has_any() => {
+            Some("runs Python, which may depend on anything")
+        }
+        () if prompt.inherited.parameters.iter().any(from_project) => {
+            Some("takes values from the project, which is not watched")
+        }
+        () => None,
     }
 }
 

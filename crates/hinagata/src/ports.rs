@@ -19,7 +19,8 @@ use hinagata_module::Message;
 use serde_json::{Map, Value};
 
 use crate::{
-    Diagnostic, Result,
+    Diagnostic, Error, Result,
+    definition::ProjectValue,
     store::{StoreChange, StoreSnapshot},
 };
 
@@ -285,6 +286,28 @@ pub struct ModelRequest {
     pub schema: Option<Value>,
 }
 
+/// Makes texts from the project directory of a caller.
+pub trait ProjectReader: Send + Sync {
+    /// The text of `value` in `directory`, without secrets.
+    ///
+    /// # Errors
+    /// Code `validation` if the directory has no such text.
+    fn read_project<'a>(
+        &'a self,
+        directory: &'a Path,
+        value: &'a ProjectValue,
+    ) -> PortFuture<'a, Result<ProjectText>>;
+}
+
+/// A text from a project directory.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectText {
+    /// The text.
+    pub text: String,
+    /// What is missing or changed in the text, each with what it is about.
+    pub warnings: Vec<(String, Error)>,
+}
+
 /// The ports of an engine.
 #[derive(Clone)]
 pub(crate) struct Ports {
@@ -293,10 +316,18 @@ pub(crate) struct Ports {
     pub(crate) tools: Option<Arc<dyn Tools>>,
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) model: Option<Arc<dyn Model>>,
+    pub(crate) project: Option<Arc<dyn ProjectReader>>,
 }
 
 impl Default for Ports {
     fn default() -> Self {
-        Self { clock: Arc::new(SystemClock), hooks: None, tools: None, store: None, model: None }
+        Self {
+            clock: Arc::new(SystemClock),
+            hooks: None,
+            tools: None,
+            store: None,
+            model: None,
+            project: None,
+        }
     }
 }

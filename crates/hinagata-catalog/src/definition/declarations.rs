@@ -10,7 +10,7 @@
 use hinagata_document::{Data, Fields, LineColumn, Node, truncate_for_display};
 use serde_json::{Map, Value, json};
 
-use super::parameter::{Origin, Parameter, ParameterClass, Parameters, Proposals, ValueType};
+use super::parameter::{Origin, Parameter, ParameterClass, Parameters, ProjectValue, Proposals, ValueType};
 
 /// The fields of a declaration.
 const FIELDS: [&str; 11] = [
@@ -280,9 +280,40 @@ fn origin(fields: &mut Fields<'_>, path: &str, node: &Node) -> Origin {
     let named = |word: &str| match word {
         "system" => Some(Origin::System),
         "environ" => Some(Origin::Environ),
+        "diff" => Some(Origin::Project(ProjectValue::Diff(None))),
         _ => None,
     };
-    fields.one_of(path, node, &["system", "environ"], named).unwrap_or_default()
+    match node.as_map() {
+        Some(entries) => project_value(fields, path, node, entries).map(Origin::Project).unwrap_or_default(),
+        None => fields.one_of(path, node, &["system", "environ", "diff"], named).unwrap_or_default(),
+    }
+}
+
+/// A value from the project: `{diff: REVISIONS}` or `{context: FIELDS}`.
+fn project_value(
+    fields: &mut Fields<'_>,
+    path: &str,
+    node: &Node,
+    entries: &[(String, Node)],
+) -> Option<ProjectValue> {
+    match entries {
+        [(key, revisions)] if key == "diff" => {
+            Some(ProjectValue::Diff(Some(fields.string(&format!("{path}.diff"), revisions)?)))
+        }
+        [(key, options)] if key == "context" => {
+            let found = fields.map(&format!("{path}.context"), options);
+            Some(ProjectValue::Context(
+                found.iter().map(|(name, value)| (name.clone(), value.to_value())).collect(),
+            ))
+        }
+        _ => {
+            let hint = "write `system`, `environ`, `diff`, `{diff: \"main..HEAD\"}` or `{context: {include: [\"src/**\"]}}`";
+            let message =
+                format!("`{path}` must be the name of a source, or an object with `diff` or `context`");
+            fields.problem_with_hint(path, node, message, hint);
+            None
+        }
+    }
 }
 
 /// The proposals for a parameter: a list, `{glob}`, `{environ}`, or `{by, values}`.

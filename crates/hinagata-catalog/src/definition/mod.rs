@@ -29,7 +29,7 @@ pub use model::{
     TemplateText, UndefinedMode,
 };
 pub use module::{AdHocModules, EvaluatedEntries, ModuleBody, PRESETS, module_error, preset};
-pub use parameter::{Origin, Parameter, ParameterClass, Parameters, Proposals, ValueType};
+pub use parameter::{Origin, Parameter, ParameterClass, Parameters, ProjectValue, Proposals, ValueType};
 pub use read::{PromptFiles, definition_from_json, read_again, read_definition};
 
 pub(crate) use declarations::read_parameters;

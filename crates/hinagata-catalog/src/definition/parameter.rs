@@ -46,6 +46,29 @@ pub enum Origin {
     System,
     /// An environ of the store.
     Environ,
+    /// The project directory of the caller.
+    Project(ProjectValue),
+}
+
+/// A text that is made from the project directory of the caller.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProjectValue {
+    /// The changes between two revisions, such as `main..HEAD`, or those that are not committed.
+    Diff(Option<String>),
+    /// Packed files: the fields of a request to pack, as written.
+    Context(Map<String, Value>),
+}
+
+impl ProjectValue {
+    /// The value as JSON, in the form of a file.
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Diff(None) => "diff".into(),
+            Self::Diff(Some(revisions)) => json!({"diff": revisions}),
+            Self::Context(fields) => json!({"context": fields}),
+        }
+    }
 }
 
 /// The source of proposed values for a parameter.
@@ -64,6 +87,18 @@ pub enum Proposals {
         /// Its values, with the proposals for each.
         values: Vec<(String, Vec<String>)>,
     },
+}
+
+impl Origin {
+    /// The source as JSON, in the form of a file; `None` for the default.
+    pub(super) fn to_json(&self) -> Option<Value> {
+        match self {
+            Self::Default => None,
+            Self::System => Some("system".into()),
+            Self::Environ => Some("environ".into()),
+            Self::Project(value) => Some(value.to_json()),
+        }
+    }
 }
 
 impl Proposals {
@@ -114,7 +149,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Whether every call must pass it: it is required, and neither `system` nor an environ provides a value.
+    /// Whether every call must pass it: it is required, and nothing else provides a value.
     #[must_use]
     pub fn must_be_passed(&self) -> bool {
         self.class == ParameterClass::Required && self.origin == Origin::Default
@@ -122,18 +157,14 @@ impl Parameter {
 
     /// The declaration as JSON, in the form of a file. The default of a secret is left out.
     pub(super) fn to_declaration(&self) -> Value {
-        let origin = match self.origin {
-            Origin::Default => None,
-            Origin::System => Some("system"),
-            Origin::Environ => Some("environ"),
-        };
+        let origin = self.origin.to_json();
         let yes = |flag: bool| flag.then_some(Value::Bool(true));
         let fields = [
             ("type", Some(self.kind.name().into())),
             ("required", yes(self.class == ParameterClass::Required)),
             ("default", self.default.clone().filter(|_| !self.secret)),
             ("description", self.description.clone().map(Value::String)),
-            ("source", origin.map(Value::from)),
+            ("source", origin),
             ("from", self.from.clone().map(Value::String)),
             ("secret", yes(self.secret)),
             ("schema", self.schema.clone()),

@@ -7,7 +7,7 @@ use super::{
     inherit::Inherited,
     limits::RenderLimits,
     model::{Body, Definition, Hook, Message, Role, UndefinedMode},
-    parameter::{Origin, Parameter, ParameterClass},
+    parameter::{Parameter, ParameterClass},
 };
 use crate::tool_document::OnError;
 
@@ -72,18 +72,13 @@ fn warning(error: &Error) -> Value {
 
 fn parameter(parameter: &Parameter) -> Value {
     let place = parameter.place.as_ref();
-    let source = match parameter.origin {
-        Origin::Default => Value::Null,
-        Origin::System => "system".into(),
-        Origin::Environ => "environ".into(),
-    };
     json!({
         "name": parameter.name,
         "class": parameter.class.as_str(),
         "type": parameter.kind.name(),
         "default": parameter.default.as_ref().filter(|_| !parameter.secret),
         "description": parameter.description,
-        "source": source,
+        "source": parameter.origin.to_json(),
         "from": parameter.from,
         "secret": parameter.secret,
         "schema": parameter.schema,

@@ -144,6 +144,9 @@ fn parameter(workspace: &Workspace, parameter: &Parameter) -> Vec<String> {
         (Some(_), _) if parameter.secret => "(secret)".to_owned(),
         (_, Origin::System) => format!("system.{}", parameter.from.as_deref().unwrap_or(&parameter.name)),
         (_, Origin::Environ) => format!("environs.{}", parameter.from.as_deref().unwrap_or(&parameter.name)),
+        (_, Origin::Project(value)) => {
+            crate::diagnostic::truncate_for_display(&value.to_json().to_string(), 40)
+        }
         (Some(value), _) => crate::diagnostic::truncate_for_display(&value.to_string(), 40),
         (None, _) => "-".to_owned(),
     };

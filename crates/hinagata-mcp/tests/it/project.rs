@@ -164,3 +164,89 @@ async fn a_restricted_caller_sees_no_paths() {
     request.context = None;
     assert!(refused(client.client.complete(request).await.expect_err("is unknown")).message.contains("nope"));
 }
+
+const COMMIT: (&str, &str) = (
+    "commit/prompt.yaml",
+    "parameters: [{name: changes, type: string, required: true, source: diff}]\nmessages: [{role: user, content: \"{{ changes }}\"}]\n",
+);
+
+const RELEASE: (&str, &str) = (
+    "release/prompt.yaml",
+    "parameters: [{name: changes, source: {diff: \"v1..HEAD\"}}]\nmessages: [{role: user, content: \"{{ changes }}\"}]\n",
+);
+
+const OVERVIEW: (&str, &str) = (
+    "overview/prompt.yaml",
+    "parameters: [{name: files, source: {context: {include: [\"src/**\"], max_tokens: 1000}}}]\nmessages: [{role: user, content: \"{{ files }}\"}]\n",
+);
+
+fn git(directory: &Path, arguments: &[&str]) {
+    let settings = ["-c", "user.name=T", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"];
+    let run =
+        std::process::Command::new("git").current_dir(directory).args(settings).args(arguments).output();
+    let run = run.expect("git runs");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+}
+
+/// A repository with two commits, a staged change and one that is not staged.
+fn repository() -> tempfile::TempDir {
+    let work = directory(&[("src/lamp.rs", "fn lamp() {}\n"), ("notes.md", "first\n")]);
+    let write = |path: &str, text: &str| std::fs::write(work.path().join(path), text).expect("is written");
+    git(work.path(), &["init", "--quiet"]);
+    git(work.path(), &["add", "."]);
+    git(work.path(), &["commit", "--quiet", "-m", "one"]);
+    git(work.path(), &["tag", "v1"]);
+    write("notes.md", "second\n");
+    git(work.path(), &["commit", "--quiet", "-am", "two"]);
+    write("src/lamp.rs", "fn lamp() { light() }\n");
+    git(work.path(), &["add", "."]);
+    write("notes.md", "third\n");
+    work
+}
+
+#[tokio::test]
+async fn a_parameter_takes_changes_and_files_from_the_project() {
+    let work = repository();
+    let served = Served::with_project(&[COMMIT, RELEASE, OVERVIEW], of_client(work.path()));
+    for era in ERAS {
+        let client = served.client(era).await;
+        let listed = client.client.list_all_prompts().await.expect("lists");
+        let commit = listed.iter().find(|prompt| prompt.name == "commit").expect("is listed");
+        assert_eq!(commit.arguments.as_ref().expect("has one")[0].required, Some(false));
+        let changes = client.text("commit", arguments(&[])).await;
+        assert!(changes.contains("+fn lamp() { light() }") && changes.contains("+third"), "{changes}");
+        let release = client.text("release", arguments(&[])).await;
+        assert!(release.contains("+second") && !release.contains("light"), "{release}");
+        let files = client.text("overview", arguments(&[])).await;
+        assert!(files.contains("light()") && !files.contains("third"), "{files}");
+        assert_eq!(client.text("commit", arguments(&[("changes", "passed")])).await, "passed");
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_a_project_does_not_have_is_an_error_or_a_warning() {
+    let work = directory(&[("a.txt", "")]);
+    let fallback = (
+        "fallback/prompt.yaml",
+        "parameters: [{name: changes, source: diff, default: none}]\nmessages: [{role: user, content: \"{{ changes }}\"}]\n",
+    );
+    let served = Served::with_project(&[COMMIT, OVERVIEW, fallback], of_client(work.path()));
+    let client = served.client(Era::Modern).await;
+    let error = client.get("commit", arguments(&[])).await.expect_err("there is no repository");
+    assert!(error.message.contains("not in a repository"), "{}", error.message);
+    let error = client.get("overview", arguments(&[])).await.expect_err("nothing matches");
+    assert!(error.message.contains("no file"), "{}", error.message);
+    let got = client.get("fallback", arguments(&[])).await.expect("has a default");
+    assert_eq!(got.messages[0].content.as_text().expect("is a text").text, "none");
+    assert!(serde_json::to_string(&got.meta).expect("is JSON").contains("not in a repository"));
+}
+
+#[tokio::test]
+async fn a_project_without_changes_is_a_warning() {
+    let work = repository();
+    git(work.path(), &["commit", "--quiet", "-am", "three"]);
+    let served = Served::with_project(&[COMMIT], of_client(work.path()));
+    let client = served.client(Era::Legacy).await;
+    let got = client.get("commit", arguments(&[])).await.expect("renders");
+    assert!(serde_json::to_string(&got.meta).expect("is JSON").contains("no changes"), "{:?}", got.meta);
+}

@@ -195,7 +195,10 @@ impl Served {
         }
         let settings = read_settings(root.path());
         let (resources, exposure) = read_served(&settings, root.path());
-        let engine = Engine::builder(root.path()).with_trust(true).open();
+        let engine = Engine::builder(root.path())
+            .with_trust(true)
+            .with_project_reader(Arc::new(hinagata_agent::ProjectPacker::new(&settings, true)))
+            .open();
         let project = Some(PackedProject::from_settings(&settings, root.path(), true));
         let viewer = Some(Viewer::for_owner());
         let mut options =

@@ -9,7 +9,7 @@ use super::Engine;
 use crate::{
     Approvals, Catalog, CatalogOptions, StateDir,
     definition::{PromptLimits, UndefinedMode},
-    ports::{Clock, Hooks, Model, Ports, Store, Tools},
+    ports::{Clock, Hooks, Model, Ports, ProjectReader, Store, Tools},
     settings::Settings,
 };
 
@@ -164,6 +164,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn with_model(mut self, model: Arc<dyn Model>) -> Self {
         self.ports.model = Some(model);
+        self
+    }
+
+    /// Sets the port that reads project directories.
+    #[must_use]
+    pub fn with_project_reader(mut self, project: Arc<dyn ProjectReader>) -> Self {
+        self.ports.project = Some(project);
         self
     }
 

@@ -121,11 +121,7 @@ impl Call<'_> {
             FilePlace::Prompt(_) => self.own_file(path),
             FilePlace::Workspace(root) => self.file_beneath(root, path, false),
             // The workspace may be the project, and its author may name files of it.
-            FilePlace::Project(project) => {
-                let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-                let is_foreign = !real(project).starts_with(real(self.snapshot.catalog.root()));
-                self.file_beneath(project, path, is_foreign)
-            }
+            FilePlace::Project(project) => self.file_beneath(project, path, !self.is_in_workspace(project)),
         }
     }
 

@@ -67,6 +67,7 @@ impl Call<'_> {
             }
         }
         warnings.extend(self.insert_environs(layers));
+        self.insert_project_values(layers, warnings, tracer).await?;
         for name in &plan.files {
             self.insert_file(layers, name)?;
         }

@@ -35,6 +35,8 @@ pub enum Layer {
     System,
     /// A shared variable of the store.
     Environ,
+    /// The project directory of the caller.
+    Project,
     /// Python of a pack.
     Provider,
     /// `agent.json`.
@@ -55,6 +57,7 @@ impl Layer {
             Self::Optional => "optional",
             Self::System => "system",
             Self::Environ => "environ",
+            Self::Project => "project",
             Self::Provider => "provider",
             Self::Agent => "agent",
             Self::Call => "call",

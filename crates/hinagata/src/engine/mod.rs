@@ -22,6 +22,7 @@ mod own_files;
 mod pipeline;
 mod places;
 mod plan;
+mod project_values;
 mod provided;
 mod python_time;
 mod render_job;

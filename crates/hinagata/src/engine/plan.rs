@@ -26,7 +26,7 @@ use crate::{
     Catalog, Code, Error, Hint, PackId, Reason, ResolvedPrompt, Result, TextOrigin, VariableProvider,
     definition::{
         Body, Definition, FileRead, Inherited, Message, Origin, Parameter, ParameterClass, Parameters, Part,
-        Role, TemplateText, UndefinedMode, ValueType, module::LOOP,
+        ProjectValue, Role, TemplateText, UndefinedMode, ValueType, module::LOOP,
     },
     source::{Entry, RootKind},
 };
@@ -65,6 +65,8 @@ pub(super) struct Plan {
     pub(super) system: Vec<(String, String)>,
     /// Parameters from shared variables, with the path of the shared variable.
     pub(super) environ: Vec<(String, String)>,
+    /// Parameters that come from the project directory.
+    pub(super) project: Vec<(String, ProjectValue)>,
     /// Parameters whose value is the path of a file.
     pub(super) files: Vec<String>,
     /// Providers whose namespaces templates reach. See [`super::late`] for dynamically included templates.
@@ -105,12 +107,13 @@ impl Fetches {
         let system = reaches("system") || any(&plan.system);
         let environs = plan.is_store_prompt() || reaches("environs") || any(&plan.environ);
         let call = ["variables", "args"].into_iter().any(|name| plan.reads.can_reach(name));
+        let project = plan.project.iter().any(|(name, _)| reaches(name));
         let providers = !matches!(&plan.providers, Ok(providers) if providers.is_empty());
         Self {
             system,
             environs,
             call,
-            anything: system || environs || call || providers || !plan.files.is_empty(),
+            anything: system || environs || call || providers || project || !plan.files.is_empty(),
         }
     }
 }
@@ -283,6 +286,7 @@ impl Plan {
             schemas: Schemas::compile(&inherited.parameters)?,
             system: named(Origin::System),
             environ: named(Origin::Environ),
+            project: project_values(&inherited),
             files: inherited
                 .parameters
                 .iter()
@@ -458,6 +462,15 @@ fn defaults(inherited: &Inherited) -> Vec<(Layer, Map<String, Value>)> {
         }
     }
     all.into_iter().filter(|(_, values)| !values.is_empty()).collect()
+}
+
+/// The parameters that come from the project directory.
+fn project_values(inherited: &Inherited) -> Vec<(String, ProjectValue)> {
+    let from_project = |parameter: &Parameter| match &parameter.origin {
+        Origin::Project(value) => Some((parameter.name.clone(), value.clone())),
+        Origin::Default | Origin::System | Origin::Environ => None,
+    };
+    inherited.parameters.iter().filter_map(from_project).collect()
 }
 
 fn files_read(inherited: &Inherited, known: &Known) -> Vec<FileRead> {
