@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug)]
 pub(crate) enum Decision {
     /// It is in the context.
-    Pack(PrintedFile),
+    Pack(Box<PrintedFile>),
     /// It is not; the report says why.
     Skip,
     /// Its turn comes after all others.
@@ -86,7 +86,9 @@ impl<'l> Ledger<'l> {
             ReadResult::TooLarge { bytes } => self.lower(part, path, bytes),
             ReadResult::Text(text) => match self.redact(&part.shown_path(path), *text) {
                 Ok((mut text, redacted)) => match self.fitting_piece(part, ranked, &mut text) {
-                    Some(piece) => return Decision::Pack(self.accept(part, ranked, text, piece, redacted)),
+                    Some(piece) => {
+                        return Decision::Pack(Box::new(self.accept(part, ranked, text, piece, redacted)));
+                    }
                     None => self.lower(part, path, text.size.max(text.content.len() as u64)),
                 },
                 Err(omitted) => {

@@ -400,7 +400,7 @@ impl<'w> Work<'w> {
                 }
                 Decision::Pack(printed) => {
                     taken += 1;
-                    if let Err(error) = take(file, printed) {
+                    if let Err(error) = take(file, *printed) {
                         return ControlFlow::Break(Some(error));
                     }
                     if taken == most {

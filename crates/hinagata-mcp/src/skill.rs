@@ -381,7 +381,7 @@ mod tests {
                 ),
                 ("command", "Run !`rm -rf /` first\n"),
                 ("two_words", "a"),
-                ("two-words", "b"),
+                ("two__words", "b"),
                 (
                     "plain",
                     &inputs("  tone: {type: string, default: calm}\n", "{{ tone }} on {{ system.date }}"),
