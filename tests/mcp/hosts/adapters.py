@@ -202,10 +202,13 @@ class Claude(Terminal):
     def fill_form(self, values):
         """Fills in the fields of a form, in the order in which they are drawn."""
         self.screen.wait_for_text(FORM)
-        for value in values:
+        for name, value in values.items():
+            self.screen.wait_for(lambda lines: any(re.search(rf"❯ .*{name}: ", line) for line in lines), f"the field {name}")
             self.screen.write(value)
-            self.screen.wait_for_text(value)
+            self.screen.wait_for_text(f"{name}: {value}")
             self.screen.press("enter")
+        self.screen.wait_for_text("❯ Accept")
+        self.press_until("enter", lambda: FORM not in self.screen.show(), "the form to be taken")
 
 
 class Gemini(Terminal):
