@@ -85,5 +85,5 @@ fn is_builtin(definition: &Definition) -> bool {
 /// Whether the catalog has a prompt that is not built in.
 fn has_other_prompts(catalog: &Catalog) -> bool {
     let others = catalog.roots().iter().filter(|index| index.root.kind != RootKind::Builtin);
-    others.flat_map(|index| index.iter()).any(|entry| catalog.is_usable(entry))
+    others.flat_map(hinagata::source::Index::iter).any(|entry| catalog.is_usable(entry))
 }

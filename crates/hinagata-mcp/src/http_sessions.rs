@@ -381,10 +381,11 @@ impl SessionStream {
         let is_answer = event.message.as_deref().is_some_and(|message| {
             matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
         });
-        if is_answer && self.request.take().is_some() {
-            if let (Some(sessions), Some(number)) = (self.sessions.upgrade(), self.number) {
-                sessions.remove_unanswered(&self.session, number);
-            }
+        if is_answer
+            && self.request.take().is_some()
+            && let (Some(sessions), Some(number)) = (self.sessions.upgrade(), self.number)
+        {
+            sessions.remove_unanswered(&self.session, number);
         }
         let is_passed = event.message.is_some() || self.is_primed;
         self.can_resume |= is_passed && event.event_id.is_some();

@@ -50,30 +50,28 @@ struct WaitingRequest {
     bytes: usize,
 }
 
-/// What becomes of a request.
-pub(crate) enum Admission {
-    /// It is handled now.
-    Handle(ClientJsonRpcMessage),
-    /// [`InFlight::next_waiting`] returns it later.
-    Wait,
-    /// There is no room for it.
-    Refuse(ErrorData),
-}
-
 impl InFlight {
     fn requests(&self) -> MutexGuard<'_, Requests> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Decides about a request that was read from `bytes` bytes.
-    pub(crate) fn admit_request(&self, request: JsonRpcRequest<ClientRequest>, bytes: usize) -> Admission {
+    /// Decides about a request that was read from `bytes` bytes: the message, if it is handled now;
+    /// [`InFlight::next_waiting`] returns others later.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub(crate) fn admit_request(
+        &self,
+        request: JsonRpcRequest<ClientRequest>,
+        bytes: usize,
+    ) -> Result<Option<ClientJsonRpcMessage>, ErrorData> {
         let mut requests = self.requests();
         match &request.request {
             // Answered at once, whatever else goes on.
             ClientRequest::PingRequest(_) => {}
             ClientRequest::SubscriptionsListenRequest(_) => {
                 if requests.subscriptions.len() >= MAX_SUBSCRIPTIONS {
-                    return Admission::Refuse(busy_error(&format!(
+                    return Err(busy_error(&format!(
                         "{MAX_SUBSCRIPTIONS} subscriptions are open; cancel one first"
                     )));
                 }
@@ -85,7 +83,7 @@ impl InFlight {
             _ if requests.waiting.len() >= MAX_WAITING
                 || requests.waiting_bytes + bytes > MAX_WAITING_BYTES =>
             {
-                return Admission::Refuse(busy_error(&format!(
+                return Err(busy_error(&format!(
                     "at most {MAX_WAITING} requests of {} MiB may wait; retry after a response",
                     MAX_WAITING_BYTES >> 20
                 )));
@@ -93,10 +91,10 @@ impl InFlight {
             _ => {
                 requests.waiting_bytes += bytes;
                 requests.waiting.push_back(WaitingRequest { request, bytes });
-                return Admission::Wait;
+                return Ok(None);
             }
         }
-        Admission::Handle(ClientJsonRpcMessage::Request(request))
+        Ok(Some(ClientJsonRpcMessage::Request(request)))
     }
 
     /// The next waiting request, if it can be handled now.

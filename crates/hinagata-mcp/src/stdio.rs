@@ -21,7 +21,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    in_flight::{Admission, InFlight},
+    in_flight::InFlight,
     malformed::{malformed_error, params_error},
 };
 
@@ -146,9 +146,9 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
             None => {
                 self.begun = true;
                 match self.in_flight.admit_request(request, bytes) {
-                    Admission::Handle(message) => return Some(message),
-                    Admission::Wait => return None,
-                    Admission::Refuse(error) => error,
+                    Ok(Some(message)) => return Some(message),
+                    Ok(None) => return None,
+                    Err(error) => error,
                 }
             }
         };

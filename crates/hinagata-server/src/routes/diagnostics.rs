@@ -36,7 +36,8 @@ pub(super) async fn list_diagnostics(call: Call) -> Answer {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", "the check failed unexpectedly")
     })?;
     if call.app.access.can_see_all(&call.caller) {
-        let problems = call.app.mcp.get().map(|mcp| mcp.resource_problems()).unwrap_or_default();
+        let problems =
+            call.app.mcp.get().map(hinagata_mcp::HttpService::resource_problems).unwrap_or_default();
         found.extend(problems.into_iter().map(|problem| Diagnostic::error("resources", problem)));
     }
     let is_wanted = |severity| wanted.as_deref().is_none_or(|wanted| wanted == severity_name(severity));
