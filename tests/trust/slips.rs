@@ -157,7 +157,10 @@ fn names_that_nobody_knows_are_told_and_grant_nothing() {
     let python = "METADATA = {\"descripton\": \"x\", \"license\": \"MIT\"}\nPERMISSIONS = {\"read_fle\": True}\nLIMITS = {\"max_outputsize\": 5}\nVARIABLES = {\"optional\": [{\"name\": \"a\", \"typ\": \"string\", \"defalt\": \"x\"}]}\nTEMPLATE = 'x{{ a }}'\n";
     let home = with_prompt(&[
         ("python/prompt.py", python),
-        ("matter/template.md", "---\ninputs: {a: {typ: string}}\nlimts: {max_output_size: 5}\n---\n{{ a }}"),
+        (
+            "matter/template.md",
+            "---\ninputs: {a: {typ: string, default: x}}\nlimts: {max_output_size: 5}\n---\n{{ a }}",
+        ),
         ("json/prompt.json", r#"{"userPrompt": "x", "permissions": ["subproces"], "x-own": 1}"#),
         ("yaml/prompt.yaml", "userPrompt: x\nparameters: [{name: a, requierd: true}]\n"),
         ("module/module.yaml", "context: {a: {type: string, defualt: x}}\nsections: {objective: [Do it.]}\n"),

@@ -3,11 +3,8 @@
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use hinagata::{
-    BUILTIN_PROMPTS, Catalog, Engine, Error, Reason, Result, Settings, definition::Definition,
-    source::RootKind,
+    BUILTIN_PROMPTS, Catalog, Error, Reason, Result, Settings, definition::Definition, source::RootKind,
 };
-
-use crate::prompt::PublicPrompt;
 
 /// The prefix of a pattern for tags.
 const TAG_PREFIX: &str = "tag:";
@@ -38,14 +35,19 @@ impl Exposure {
         Ok(Self { patterns: Some((compile_patterns(ids)?, compile_patterns(tags)?)), builtin })
     }
 
-    /// Why the prompt is not served, if it is not.
-    pub(crate) fn hidden_reason(&self, engine: &Engine, prompt: &PublicPrompt) -> Option<&'static str> {
-        let definition = &prompt.inherited.definition;
+    /// Why the prompt `id` of `catalog` is not served, if it is not.
+    #[must_use]
+    pub fn hidden_reason(
+        &self,
+        catalog: &Catalog,
+        id: &str,
+        definition: &Definition,
+    ) -> Option<&'static str> {
         if !definition.metadata.expose {
             return Some("its definition has `expose: false`");
         }
         if let Some((ids, tags)) = &self.patterns
-            && !ids.is_match(&prompt.id)
+            && !ids.is_match(id)
             && !definition.metadata.tags.iter().any(|tag| tags.is_match(tag))
         {
             return Some("the setting `mcp.expose` does not list it");
@@ -54,7 +56,7 @@ impl Exposure {
             _ if !is_builtin(definition) => None,
             Some(true) => None,
             Some(false) => Some("the setting `mcp.builtin_prompts` is false"),
-            None if has_other_prompts(&engine.catalog()) => Some(
+            None if has_other_prompts(catalog) => Some(
                 "it is built in, and the workspace has prompts of its own; `mcp.builtin_prompts = true` serves both",
             ),
             None => None,

@@ -20,9 +20,6 @@ use crate::{
     skill::{Skill, SkillSet},
 };
 
-/// The name of the extension.
-pub(crate) const EXTENSION: &str = "io.modelcontextprotocol/skills";
-
 /// The methods of the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SkillMethod {

@@ -36,7 +36,7 @@ use crate::{
     project::ProjectSource,
     prompt::PublicPrompt,
     resources::{Resources, embedded_content, prompt_source, prompt_uri},
-    served_skills::EXTENSION,
+    skill::EXTENSION,
     state::{ChangedPaths, PublicState},
     watched::WatchedResources,
 };

@@ -276,8 +276,13 @@ impl PublicState {
         self.list.get()
     }
 
+    /// Why the prompt is not served, if it is not.
+    fn hidden_reason(&self, prompt: &PublicPrompt) -> Option<&'static str> {
+        self.exposure.hidden_reason(&self.engine.catalog(), &prompt.id, &prompt.inherited.definition)
+    }
+
     fn is_exposed(&self, prompt: &PublicPrompt) -> bool {
-        self.exposure.hidden_reason(&self.engine, prompt).is_none()
+        self.hidden_reason(prompt).is_none()
     }
 
     /// Finds the prompt for a name in any spelling, with or without a version, if it is served.
@@ -286,7 +291,7 @@ impl PublicState {
         if self.list.get().is_some_and(|list| list.get_by_id(&prompt.id).is_some()) {
             return Ok(prompt);
         }
-        match self.exposure.hidden_reason(&self.engine, &prompt) {
+        match self.hidden_reason(&prompt) {
             Some(reason) => Err(prompt_hidden(&prompt.name, reason)),
             None => Ok(prompt),
         }

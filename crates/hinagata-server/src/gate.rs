@@ -228,11 +228,12 @@ fn is_oauth_path(path: &str) -> bool {
 pub(crate) fn not_found_response(app: &App, parts: &Parts, allow: Option<&str>) -> Response {
     let path: String = parts.uri.path().chars().take(200).collect();
     let problem = match allow {
-        None if is_oauth_path(&path) => {
-            Problem::not_found("this daemon has no OAuth: it accepts the keys of its settings").with_hint(
-                "configure the client to send the header `Authorization: Bearer KEY`; `hina key` makes keys",
-            )
-        }
+        None if is_oauth_path(&path) => Problem::not_found(
+            "this daemon has no OAuth: it accepts the keys of its settings",
+        )
+        .with_hint(
+            "configure the client to send the header `Authorization: Bearer KEY` with a key of the daemon",
+        ),
         None => Problem::not_found(format!("no route for `{path}`"))
             .with_hint("/docs and /openapi.json list all routes"),
         Some(allow) => Problem::new(

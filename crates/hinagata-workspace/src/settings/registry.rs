@@ -162,7 +162,7 @@ pub static SETTINGS: &[Setting] = &[
     limit("limits.templates", COUNT_U32, "500", "templates loaded in one render"),
     limit("limits.passes", COUNT_U32, "32", "passes of one render that waits for tools"),
     limit("limits.requests", COUNT_U32, "1_000", "tool calls in one render"),
-    limit("limits.deadline", Kind::Time, "-", "processor time of the render itself; - is 500 ms in `hina serve` and `hina mcp`, and none elsewhere").optional(),
+    limit("limits.deadline", Kind::Time, "-", "processor time of the render itself; - is 500 ms in the daemon and in the MCP server, and none elsewhere").optional(),
     // Prompts and `defaults.json` can override these, up to the caps.
     setting_of(
         "limits.max_output_size",
@@ -274,7 +274,7 @@ pub static SETTINGS: &[Setting] = &[
     privileged("server.request_timeout", Kind::Time, "60s", "timeout of one request, except chats and events"),
     privileged("server.stop_timeout", Kind::Time, "30s", "time for running requests to finish when the daemon stops"),
     privileged("server.linger", Kind::Time, "500ms", "time for which a stopping daemon still accepts requests"),
-    privileged("server.audit", Kind::Text, "state", "file of the audit log of `hina serve` and `hina mcp`; state is the user's state directory, off disables it"),
+    privileged("server.audit", Kind::Text, "state", "file of the audit log of the daemon and of the MCP server; state is the user's state directory, off disables it"),
     privileged("server.audit_size", Kind::Bytes, "64MiB", "size at which a file of the audit log is rotated"),
     privileged("server.audit_files", COUNT_U32, "10", "older files of the audit log that are kept"),
     privileged("server.log", Kind::Text, "info", "log level: error, warn, info, debug, trace, or a filter by module")

@@ -9,7 +9,8 @@ use std::{
     time::Duration,
 };
 
-use hinagata::Severity;
+use hinagata::{Listing, Severity};
+use hinagata_mcp::Exposure;
 use rmcp::model::Prompt;
 use serde_json::{Value, json};
 
@@ -336,11 +337,19 @@ impl Report<'_> {
                 meta == Some(id) || prompt.name == id
             })
         };
-        let missing: Vec<String> = catalog
-            .list()
+        // The server itself reports an invalid setting when it starts.
+        let exposure = Exposure::from_settings(&workspace.host.settings).unwrap_or_default();
+        let is_hidden = |listing: &Listing| {
+            let definition = listing.definition.as_ref().ok();
+            definition
+                .and_then(|found| exposure.hidden_reason(&catalog, listing.id.as_str(), found))
+                .is_some()
+        };
+        let not_served = catalog.list().into_iter().filter(|listing| !is_served(listing.id.as_str()));
+        let (hidden, absent): (Vec<Listing>, Vec<Listing>) = not_served.partition(is_hidden);
+        let missing: Vec<String> = absent
             .iter()
             .map(|listing| listing.id.as_str().to_owned())
-            .filter(|id| !is_served(id))
             .map(|id| {
                 let error = problems.iter().find(|found| {
                     found.severity == Severity::Error
@@ -354,11 +363,14 @@ impl Report<'_> {
             .collect();
         match missing.is_empty() {
             true => {
-                self.add(about, "prompts", State::Good, "every prompt of the workspace is offered");
+                let text = match hidden.len() {
+                    0 => "every prompt of the workspace is offered".to_owned(),
+                    count => format!("every exposed prompt is offered; not exposed: {count}"),
+                };
+                self.add(about, "prompts", State::Good, text);
             }
             false => {
-                let text =
-                    format!("not offered, because hidden, broken or in conflict: {}", join_names(&missing));
+                let text = format!("not offered, because broken or in conflict: {}", join_names(&missing));
                 self.add(about, "prompts", State::Warning, text).advice =
                     Some("run `hina doctor` in the workspace".to_owned());
             }
