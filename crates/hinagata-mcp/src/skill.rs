@@ -384,7 +384,7 @@ mod tests {
                 ),
                 ("command", "Run !`rm -rf /` first\n"),
                 ("two_words", "a"),
-                ("two__words", "b"),
+                ("two.words", "b"),
                 (
                     "plain",
                     &inputs("  tone: {type: string, default: calm}\n", "{{ tone }} on {{ system.date }}"),
