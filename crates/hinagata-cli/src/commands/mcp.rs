@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
 const EXAMPLES: &str = "Examples:
   hina mcp install claude-code
   hina mcp --root ~/prompts --tools
-  hina mcp --root ~/prompts --project ~/work/lamp
+  hina mcp --root ~/prompts --project ~/lamp
 
 docs/guides/connect-mcp-clients.md has the entries for other clients.";
 

@@ -337,8 +337,14 @@ impl Report<'_> {
                 meta == Some(id) || prompt.name == id
             })
         };
-        // The server itself reports an invalid setting when it starts.
-        let exposure = Exposure::from_settings(&workspace.host.settings).unwrap_or_default();
+        let exposure = match Exposure::from_settings(&workspace.host.settings) {
+            Ok(exposure) => exposure,
+            Err(error) => {
+                self.add(about, "prompts", State::Problem, error.message()).advice =
+                    Some("correct `mcp.expose` in the settings of the workspace".to_owned());
+                return;
+            }
+        };
         let is_hidden = |listing: &Listing| {
             let definition = listing.definition.as_ref().ok();
             definition
