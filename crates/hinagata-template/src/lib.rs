@@ -6,7 +6,7 @@
 //! | [`Render`], [`Meter`] | renders to text, messages, or text with origins; a budget for several renders |
 //! | [`Sources`], [`Cache`], [`Pool`] | sources of templates; caches of compiled templates and buffers |
 //! | [`Message`], [`structure_functions`] | conversations: `role`, `media`, `resource` |
-//! | [`SourceMap`] | from a piece of the output back to template, line, column and variable |
+//! | [`SourceMap`] | from each piece of the output back to the template, the variable and the steps to it |
 //! | [`Analysis`], [`analyze_graph`] | what templates read, use and define, without running them |
 //!
 //! A template of one language can include one of the other. Both then share the heap, the budget, the
@@ -30,6 +30,7 @@
 
 mod analysis;
 mod cache;
+mod data_paths;
 mod joined;
 mod language;
 mod library;
@@ -37,6 +38,7 @@ mod messages;
 mod meter;
 mod options;
 mod pool;
+mod refine;
 mod render;
 mod session;
 mod source_map;
@@ -47,6 +49,7 @@ mod template;
 pub use analysis::{Graph, GraphUse, GraphVariable, analyze_graph, has_structure};
 pub use cache::Cache;
 pub use hinagata_jinja::UndefinedMode;
+pub use hinagata_value::{AbsentReason, StepKind};
 pub use hinagata_value::analysis::{
     Analysis, BlockDefinition, MacroDefinition, MacroParameter, NameUse, PassedVariables, PathPart, Position,
     RoleUse, TemplateUse, TemplateUseKind, Usage, VariablePath, VariableUse,
@@ -57,8 +60,10 @@ pub use messages::{Content, Message};
 pub use meter::{Meter, Used};
 pub use options::Options;
 pub use pool::{Pool, PooledText};
-pub use render::{Render, Traced};
-pub use source_map::{Origin, SourceMap};
+pub use render::{Mapped, Render, Traced};
+pub use source_map::{
+    AbsentPiece, DataOrigin, SourceMap, Span, SpanKind, SpanPlace, SpanStep, SpanValue,
+};
 pub use sources::{MemorySources, NoSources, SourceText, Sources};
 pub use structure::{is_reserved, structure_functions};
 pub use template::Template;

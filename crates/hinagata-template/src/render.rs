@@ -5,7 +5,7 @@ mod run;
 use std::fmt;
 
 use hinagata_value::{
-    Call, Calls, Cancel, Functions, Limits, Off, Pass, Result, Segments, Variables, Written,
+    Call, Calls, Cancel, Functions, Limits, Off, Pass, Result, Segments, Source, Variables, Written,
 };
 use serde_json::Value as Json;
 
@@ -46,12 +46,19 @@ pub struct Render<'r> {
     one_message: bool,
 }
 
-/// A rendered text with the origin of each piece.
+/// A rendered text that tells values from the text of templates.
 #[derive(Debug)]
 pub struct Traced {
     /// The text with its marks and segments.
     pub written: Written<Segments>,
-    /// The templates that the segments refer to.
+}
+
+/// A rendered text with its source map.
+#[derive(Debug)]
+pub struct Mapped {
+    /// The text with its marks.
+    pub written: Written<Segments>,
+    /// Where each piece of the text comes from.
     pub map: SourceMap,
 }
 
@@ -60,7 +67,7 @@ impl Traced {
     #[must_use]
     pub fn is_value_at(&self, offset: usize) -> bool {
         let segment = self.written.provenance.segment_at(offset);
-        segment.is_some_and(|segment| self.map.is_printed(segment.site))
+        segment.is_some_and(|segment| segment.source != Source::Text)
     }
 }
 
@@ -172,7 +179,7 @@ impl<'r> Render<'r> {
         variables: &dyn Variables,
         pool: &Pool,
     ) -> Result<PooledText> {
-        let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), Some(pool), |_| ())?;
+        let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), Some(pool), |_, _, _| ())?;
         Ok(pool.pooled_text(self.finish_pass(ran).0.into_text()?))
     }
 
@@ -195,12 +202,21 @@ impl<'r> Render<'r> {
         self.split_content(&self.clone().for_one_message().render_written(template, variables)?)
     }
 
-    /// Renders to text with the origin of each piece.
+    /// Renders to text, and records which pieces are values.
     ///
     /// # Errors
     /// Those of [`Render::render_text`].
     pub fn render_traced(&self, template: &Template, variables: &dyn Variables) -> Result<Traced> {
-        Ok(self.finish_traced(self.traced_pass(template, variables, &Calls::new())?))
+        let ran = self.one_pass(template, variables, &Calls::new(), None, |_, _, _| ())?;
+        Ok(Traced { written: self.finish_pass(ran).0 })
+    }
+
+    /// Renders to text with its source map.
+    ///
+    /// # Errors
+    /// Those of [`Render::render_text`].
+    pub fn render_mapped(&self, template: &Template, variables: &dyn Variables) -> Result<Mapped> {
+        Ok(self.finish_mapped(self.mapped_pass(template, variables, &Calls::new())?))
     }
 
     /// Splits the output of a pass into messages.
@@ -233,14 +249,14 @@ impl<'r> Render<'r> {
         calls: &'c Calls,
     ) -> Result<Pass<'c, Written>> {
         calls.begin_pass(&self.limits)?;
-        let ran = calls.end_pass(self.one_pass::<Off, _>(template, variables, calls, None, |_| ()))?;
+        let ran = calls.end_pass(self.one_pass::<Off, _>(template, variables, calls, None, |_, _, _| ()))?;
         Ok(match ran {
             Pass::Done(ran) => Pass::Done(self.finish_pass(ran).0),
             Pass::Wait(waiting) => Pass::Wait(waiting),
         })
     }
 
-    /// Like [`Render::run_pass`], with the origin of each piece.
+    /// Like [`Render::run_pass`], and records which pieces are values.
     ///
     /// # Errors
     /// Those of [`Render::run_pass`].
@@ -251,8 +267,25 @@ impl<'r> Render<'r> {
         calls: &'c Calls,
     ) -> Result<Pass<'c, Traced>> {
         calls.begin_pass(&self.limits)?;
-        Ok(match calls.end_pass(self.traced_pass(template, variables, calls))? {
-            Pass::Done(ran) => Pass::Done(self.finish_traced(ran)),
+        Ok(match calls.end_pass(self.one_pass(template, variables, calls, None, |_, _, _| ()))? {
+            Pass::Done(ran) => Pass::Done(Traced { written: self.finish_pass(ran).0 }),
+            Pass::Wait(waiting) => Pass::Wait(waiting),
+        })
+    }
+
+    /// Like [`Render::run_pass`], with a source map.
+    ///
+    /// # Errors
+    /// Those of [`Render::run_pass`].
+    pub fn run_mapped_pass<'c>(
+        &self,
+        template: &Template,
+        variables: &dyn Variables,
+        calls: &'c Calls,
+    ) -> Result<Pass<'c, Mapped>> {
+        calls.begin_pass(&self.limits)?;
+        Ok(match calls.end_pass(self.mapped_pass(template, variables, calls))? {
+            Pass::Done(ran) => Pass::Done(self.finish_mapped(ran)),
             Pass::Wait(waiting) => Pass::Wait(waiting),
         })
     }

@@ -1,42 +1,195 @@
-//! Maps pieces of the output to their origins.
+//! The source map of a rendered text: one span for each piece, with its origin.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use hinagata_value::{
-    Place, Segment, Segments, Site,
-    analysis::{PathPart, Usage, VariablePath, VariableUse},
+    Absent, AbsentReason, Calls, Heap, InputsId, Place, Read, Segment, Segments, Site, Source, Step, StepId,
+    Variables, Written, analysis::VariablePath,
 };
+use serde_json::Value as Json;
 
 use crate::{
     Template,
+    data_paths::DataPaths,
     library::{FIRST_GO, Library},
+    refine::find_pieces,
     template::Body,
 };
 
-/// The templates of one render. It converts the sites of segments to places.
-#[derive(Clone, Debug)]
-pub struct SourceMap(Arc<Vec<Mapped>>);
+/// Where a rendered text comes from. Its spans cover every byte of the text exactly once.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    /// The spans, in the order of the text.
+    pub spans: Vec<Span>,
+    /// The values that spans show.
+    pub values: Vec<SpanValue>,
+    /// The sets of origins that derived spans and absent pieces refer to.
+    pub inputs: Vec<Vec<DataOrigin>>,
+    /// What is not in the text.
+    pub absent: Vec<AbsentPiece>,
+    /// The templates that spans and steps refer to.
+    pub templates: Vec<Template>,
+    /// The steps on the way to spans: see [`SourceMap::steps_to`].
+    pub steps: Vec<SpanStep>,
+    /// Whether every piece has its own span. Renders with a million pieces and more do not.
+    pub is_complete: bool,
+}
+
+/// A piece of the text. It starts at the end of the previous one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The byte after its last one.
+    pub end: usize,
+    /// What it is.
+    pub kind: SpanKind,
+    /// The text or the expression in a template.
+    pub place: SpanPlace,
+    /// The innermost step to it, an index into [`SourceMap::steps`].
+    pub step: Option<u32>,
+}
+
+/// What a span is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanKind {
+    /// The text of the template at its place.
+    Text,
+    /// A value as it is printed, or a piece of it.
+    Value {
+        /// The value, an index into [`SourceMap::values`].
+        value: u32,
+        /// The byte of the printed value at which the piece starts.
+        from: usize,
+    },
+    /// Made of several inputs, or changed by a filter, an operator or a function.
+    Derived {
+        /// Its inputs, an index into [`SourceMap::inputs`].
+        inputs: u32,
+    },
+    /// A literal, the number of a loop turn, the clock.
+    Computed,
+}
+
+/// A range of bytes in the source of a template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SpanPlace {
+    /// The template, an index into [`SourceMap::templates`].
+    pub template: u32,
+    /// The first byte.
+    pub start: u32,
+    /// The byte after the last one.
+    pub end: u32,
+}
+
+/// A printed value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpanValue {
+    /// Where it comes from.
+    pub origin: DataOrigin,
+    /// What printing the value writes.
+    pub text: Arc<str>,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DataOrigin {
+    /// A variable, or a part of it.
+    Variable(VariablePath),
+    /// The result of a call to another program, or a part of it.
+    Call {
+        /// The number of the call in this render, from 0.
+        call: u32,
+        /// The path in the result; empty for the whole.
+        path: Arc<str>,
+    },
+    /// A name that is not defined.
+    Missing(Arc<str>),
+    /// More inputs than are recorded.
+    Many,
+}
+
+/// A step on the way to a span: an include, a parent, a block, a call, or the turn of a loop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpanStep {
+    /// The step around it.
+    pub parent: Option<u32>,
+    /// Its kind.
+    pub kind: hinagata_value::StepKind,
+    /// The statement that took it.
+    pub place: SpanPlace,
+    /// The name of the template, block or macro; `None` for a turn of a loop.
+    pub name: Option<Arc<str>>,
+    /// The number of the turn, from 0.
+    pub turn: u32,
+}
+
+/// Something that is not in the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AbsentPiece {
+    /// The byte of the text at which it would be.
+    pub offset: usize,
+    /// The statement or expression that wrote nothing.
+    pub place: SpanPlace,
+    /// The innermost step to it.
+    pub step: Option<u32>,
+    /// Why it is absent.
+    pub reason: AbsentReason,
+    /// What the reason depends on, an index into [`SourceMap::inputs`].
+    pub inputs: u32,
+}
+
+impl SourceMap {
+    /// The steps to a span, the outermost first.
+    #[must_use]
+    pub fn steps_to(&self, step: Option<u32>) -> Vec<&SpanStep> {
+        let next = |id: Option<u32>| id.and_then(|id| self.steps.get(id as usize));
+        let mut steps: Vec<_> =
+            std::iter::successors(next(step), |step| next(step.parent)).collect();
+        steps.reverse();
+        steps
+    }
+
+    /// The line and column of a place, without the text of its line.
+    #[must_use]
+    pub fn place(&self, place: SpanPlace) -> Option<Place> {
+        let template = self.templates.get(place.template as usize)?;
+        Some(line_and_column(template, place))
+    }
+
+    /// The names of the filters and functions in the expression at a place, in the order they are written.
+    #[must_use]
+    pub fn filters_at(&self, place: SpanPlace) -> Vec<&str> {
+        let Some(template) = self.templates.get(place.template as usize) else { return Vec::new() };
+        let analysis = template.analysis();
+        let inside = |position: crate::Position| position.start >= place.start && position.end <= place.end;
+        let names = analysis.filters.iter().chain(&analysis.functions);
+        let mut found: Vec<_> = names.filter(|item| inside(item.position)).collect();
+        found.sort_by_key(|item| item.position.start);
+        found.into_iter().map(|item| item.name.as_str()).collect()
+    }
+}
+
+fn line_and_column(template: &Template, place: SpanPlace) -> Place {
+    let text = template.source().text();
+    let start = text.floor_char_boundary(place.start as usize);
+    let before = &text[..start];
+    let line = before.matches('\n').count() as u32 + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+    let template = template.name().to_owned();
+    Place { template, line, column, span: Some((place.start, place.end)), excerpt: None }
+}
 
 /// A template with its numbers in the render.
-#[derive(Debug)]
 struct Mapped {
     template: Template,
     first: u32,
     count: u32,
 }
 
-/// The origin of a piece of the output.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// The template, line and column.
-    pub place: Place,
-    /// The printed variable, such as `tools[3].name`, if it is only one. Items of a loop have an index if the
-    /// loop follows the order of the data, else `[]`.
-    pub variable: Option<String>,
-}
+/// The templates of one render. It converts sites to places.
+struct Sites(Vec<Mapped>);
 
-impl SourceMap {
-    pub(crate) fn from_library(library: &Library<'_>) -> Self {
+impl Sites {
+    fn from_library(library: &Library<'_>) -> Self {
         let root = library.root();
         let mapped = |template: &Template, first| Mapped {
             template: template.clone(),
@@ -50,85 +203,247 @@ impl SourceMap {
         let loaded = library.loaded_templates().map(|(template, first)| mapped(template, first));
         let mut all: Vec<_> = [mapped(root, first)].into_iter().chain(loaded).collect();
         all.sort_by_key(|mapped| mapped.first);
-        Self(Arc::new(all))
+        Self(all)
     }
 
-    /// The place of a site, without the text of its line: every piece of output has a site, and all of them may
-    /// be on one long line.
-    #[must_use]
-    pub fn place(&self, site: Site) -> Option<Place> {
-        let mapped = self.find_mapped(site)?;
-        match mapped.template.body() {
-            Body::Jinja(template) => {
-                let (source, start) = (template.source(), site.node);
-                let (line, column) = source.line_column(start);
-                let template = source.name().to_owned();
-                Some(Place { template, line, column, span: Some((start, start)), excerpt: None })
-            }
-            Body::Go(go) => go.set.place(site, mapped.first).map(|place| Place { excerpt: None, ..place }),
-        }
-    }
-
-    /// The origin of a segment of `segments`.
-    #[must_use]
-    pub fn origin(&self, segments: &Segments, segment: &Segment) -> Option<Origin> {
-        let place = self.place(segment.site)?;
-        Some(Origin { place, variable: self.variable(segments, segment) })
-    }
-
-    /// Whether the node at a site prints a value.
-    pub(crate) fn is_printed(&self, site: Site) -> bool {
-        self.find_mapped(site).is_some_and(|mapped| {
-            mapped.offset(site).is_some_and(|offset| mapped.template.analysis().prints.contains_key(&offset))
-        })
-    }
-
-    fn find_mapped(&self, site: Site) -> Option<&Mapped> {
+    /// The template of a site, and the byte where its node starts.
+    fn find(&self, site: Site) -> Option<(u32, u32)> {
         let after = self.0.partition_point(|mapped| mapped.first <= site.template);
-        let mapped = self.0.get(after.checked_sub(1)?)?;
-        (site.template - mapped.first < mapped.count).then_some(mapped)
+        let number = after.checked_sub(1)?;
+        let mapped = self.0.get(number)?;
+        if site.template - mapped.first >= mapped.count {
+            return None;
+        }
+        let start = match mapped.template.body() {
+            Body::Jinja(_) => site.node,
+            Body::Go(go) => go.set.offset(site, mapped.first)?,
+        };
+        Some((number as u32, start))
     }
 
-    fn variable(&self, segments: &Segments, segment: &Segment) -> Option<String> {
-        let path = self.find_mapped(segment.site)?.printed_variable(segment.site)?;
-        let mut parts = path.parts.to_vec();
-        for (number, part) in parts.iter_mut().enumerate().filter(|(_, part)| **part == PathPart::Each) {
-            let gone_over = VariablePath { root: path.root.clone(), parts: path.parts[..number].into() };
-            let turn = segments.turns_of(segment).find(|turn| {
-                let mapped = self.find_mapped(turn.site);
-                mapped.and_then(|mapped| mapped.iterated_variable(turn.site)) == Some(&gone_over)
-            });
-            if let Some(turn) = turn {
-                *part = PathPart::Index(i64::from(turn.index));
-            }
-        }
-        Some(VariablePath { root: path.root.clone(), parts: parts.into() }.to_string())
+    /// The place of a node: of the expression that it prints, if it prints one.
+    fn place(&self, site: Site) -> SpanPlace {
+        let (template, start) = self.find(site).unwrap_or_default();
+        let prints = self.0.get(template as usize).map(|mapped| &mapped.template.analysis().prints);
+        let end = prints.and_then(|prints| prints.get(&start)).copied().unwrap_or(start);
+        SpanPlace { template, start, end }
+    }
+
+    /// The place of a literal text, if the source holds it there. Line ends may differ.
+    fn text_place(&self, site: Site, text: &str) -> Option<SpanPlace> {
+        let (template, start) = self.find(site)?;
+        let source = self.0.get(template as usize)?.template.source().text();
+        let end = start as usize + literal_length(source.get(start as usize..)?, text)?;
+        Some(SpanPlace { template, start, end: end as u32 })
     }
 }
 
-impl Mapped {
-    /// The byte offset of a site in the source.
-    fn offset(&self, site: Site) -> Option<u32> {
-        match self.template.body() {
-            Body::Jinja(_) => Some(site.node),
-            Body::Go(go) => go.set.offset(site, self.first),
+/// The bytes of `source` that the literal `text` takes, if it starts with it. A line end of the source may be
+/// `\r\n` or `\r` where the text has `\n`.
+fn literal_length(source: &str, text: &str) -> Option<usize> {
+    if source.starts_with(text) {
+        return Some(text.len());
+    }
+    let mut rest = source.as_bytes();
+    for byte in text.bytes() {
+        rest = match (rest, byte) {
+            ([b'\r', b'\n', after @ ..], b'\n') | ([b'\r', after @ ..], b'\n') => after,
+            ([first, after @ ..], byte) if *first == byte => after,
+            _ => return None,
+        };
+    }
+    Some(source.len() - rest.len())
+}
+
+/// Converts the record of a render while its data is still there.
+pub(crate) struct MapBuilder<'b, 'a> {
+    sites: Sites,
+    paths: DataPaths,
+    heap: &'b Heap<'a>,
+    map: SourceMap,
+    /// The values by document and by text.
+    value_numbers: HashMap<(usize, Arc<str>), u32>,
+    input_numbers: HashMap<InputsId, u32>,
+}
+
+impl<'b, 'a> MapBuilder<'b, 'a> {
+    pub(crate) fn new(
+        library: &Library<'_>,
+        heap: &'b Heap<'a>,
+        variables: &dyn Variables,
+        calls: &Calls,
+    ) -> Self {
+        let trace = heap.trace().borrow();
+        let printed = trace.data().iter().map(|json| Read::Data(json));
+        let read = trace.sets().flat_map(|(_, reads)| reads.iter().copied());
+        let leaves = trace.sets().flat_map(|(_, reads)| reads.iter()).filter_map(|read| match read {
+            Read::Data(json) => Some(*json),
+            _ => None,
+        });
+        let mut inner = Vec::new();
+        leaves.for_each(|json| collect_texts(json, &mut inner));
+        let wanted = printed.chain(read).chain(inner.into_iter().map(Read::Data));
+        let paths = DataPaths::find(wanted, variables, calls);
+        drop(trace);
+        let sites = Sites::from_library(library);
+        let templates = sites.0.iter().map(|mapped| mapped.template.clone()).collect();
+        let map = SourceMap { templates, ..SourceMap::default() };
+        Self { sites, paths, heap, map, value_numbers: HashMap::new(), input_numbers: HashMap::new() }
+    }
+
+    pub(crate) fn build(mut self, written: &Written<Segments>) -> SourceMap {
+        let record = &written.provenance;
+        self.map.is_complete = record.is_complete();
+        self.map.steps = record.steps().iter().map(|step| self.step(step)).collect();
+        let mut start = 0;
+        for segment in record.segments() {
+            let end = segment.end as usize;
+            let text = written.text.get(start..end).unwrap_or_default();
+            self.add_segment(segment, start, text);
+            start = end;
+        }
+        self.map.absent = record.absent().iter().map(|absent| self.absent(absent)).collect();
+        self.map
+    }
+
+    fn step(&self, step: &Step) -> SpanStep {
+        let is_turn = step.kind == hinagata_value::StepKind::Turn;
+        let trace = self.heap.trace().borrow();
+        let name = trace.names().get(step.index as usize).filter(|_| !is_turn);
+        SpanStep {
+            parent: step.parent.map(|StepId(id)| id),
+            kind: step.kind,
+            place: self.sites.place(step.site),
+            name: name.map(|name| Arc::from(&**name)),
+            turn: if is_turn { step.index } else { 0 },
         }
     }
 
-    /// The variable that the node at a site prints, if it is only one.
-    fn printed_variable(&self, site: Site) -> Option<&VariablePath> {
-        let of_data = |item: &&VariableUse| item.usage != Usage::Condition;
-        let (analysis, start) = (self.template.analysis(), self.offset(site)?);
-        let end = *analysis.prints.get(&start)?;
-        let first = analysis.variables.partition_point(|item| item.position.start < start);
-        let inside = analysis.variables[first..].iter().take_while(|item| item.position.start < end);
-        let mut paths = inside.filter(of_data).map(|item| &item.path);
-        let first = paths.next()?;
-        paths.all(|path| path == first).then_some(first)
+    fn absent(&mut self, absent: &Absent) -> AbsentPiece {
+        AbsentPiece {
+            offset: absent.offset as usize,
+            place: self.sites.place(absent.site),
+            step: absent.step.map(|StepId(id)| id),
+            reason: absent.reason,
+            inputs: self.inputs(absent.inputs),
+        }
     }
 
-    /// The path that the loop at a site iterates over.
-    fn iterated_variable(&self, site: Site) -> Option<&VariablePath> {
-        self.template.analysis().loops.get(&self.offset(site)?)
+    fn add_segment(&mut self, segment: &Segment, start: usize, text: &str) {
+        let step = segment.step.map(|StepId(id)| id);
+        let place = self.sites.place(segment.site);
+        let end = segment.end as usize;
+        match segment.source {
+            Source::Text => {
+                let found = self.sites.text_place(segment.site, text);
+                let kind = if found.is_some() { SpanKind::Text } else { SpanKind::Computed };
+                self.map.spans.push(Span { end, kind, place: found.unwrap_or(place), step });
+            }
+            Source::Data(data) => {
+                let json = self.heap.trace().borrow().data().get(data.0 as usize).copied();
+                let kind = match json {
+                    Some(json) => self.value_kind(json, 0, text),
+                    None => SpanKind::Computed,
+                };
+                self.map.spans.push(Span { end, kind, place, step });
+            }
+            Source::Made(inputs) => self.add_made(inputs, (start, text), place, step),
+        }
+    }
+
+    /// The kind of a span that shows `json` from the byte `from` of what it prints.
+    fn value_kind(&mut self, json: &'a Json, from: usize, text: &str) -> SpanKind {
+        let Some(origin) = self.paths.origin(Read::Data(json)) else { return SpanKind::Computed };
+        let whole: &str = match json {
+            Json::String(whole) if whole.get(from..from + text.len()) == Some(text) => whole,
+            _ => text,
+        };
+        let key = (std::ptr::from_ref(json).addr(), Arc::<str>::from(whole));
+        let next = self.map.values.len() as u32;
+        let value = match self.value_numbers.get(&key) {
+            Some(number) => *number,
+            None => {
+                self.map.values.push(SpanValue { origin, text: Arc::clone(&key.1) });
+                self.value_numbers.insert(key, next);
+                next
+            }
+        };
+        SpanKind::Value { value, from }
+    }
+
+    /// Adds a text that was made of inputs, with the unchanged pieces of its inputs as spans of their own.
+    fn add_made(&mut self, inputs: InputsId, (start, text): (usize, &str), place: SpanPlace, step: Option<u32>) {
+        let mut texts: Vec<&'a Json> = Vec::new();
+        for read in self.heap.trace().borrow().inputs(inputs).iter() {
+            if let Read::Data(json) = read {
+                collect_texts(json, &mut texts);
+            }
+        }
+        let strings: Vec<&str> = texts.iter().map(|json| json.as_str().unwrap_or_default()).collect();
+        let number = self.inputs(inputs);
+        let kind = match self.map.inputs[number as usize].is_empty() {
+            true => SpanKind::Computed,
+            false => SpanKind::Derived { inputs: number },
+        };
+        let mut at = 0;
+        for piece in find_pieces(text, &strings) {
+            if piece.start > at {
+                self.map.spans.push(Span { end: start + piece.start, kind, place, step });
+            }
+            let value = self.value_kind(texts[piece.input], piece.from, &text[piece.start..piece.end]);
+            self.map.spans.push(Span { end: start + piece.end, kind: value, place, step });
+            at = piece.end;
+        }
+        if at < text.len() {
+            self.map.spans.push(Span { end: start + text.len(), kind, place, step });
+        }
+    }
+
+    /// The number of a set of inputs in the map.
+    fn inputs(&mut self, id: InputsId) -> u32 {
+        if let Some(number) = self.input_numbers.get(&id) {
+            return *number;
+        }
+        let origins = if id == InputsId::MANY {
+            vec![DataOrigin::Many]
+        } else {
+            let reads = self.heap.trace().borrow().inputs(id);
+            let mut origins: Vec<DataOrigin> = Vec::new();
+            for origin in reads.iter().filter_map(|read| self.paths.origin(*read)) {
+                if !origins.contains(&origin) {
+                    origins.push(origin);
+                }
+            }
+            origins
+        };
+        let number = match self.map.inputs.iter().position(|known| *known == origins) {
+            Some(known) if self.map.inputs.len() < 1024 => known as u32,
+            _ => {
+                self.map.inputs.push(origins);
+                self.map.inputs.len() as u32 - 1
+            }
+        };
+        self.input_numbers.insert(id, number);
+        number
+    }
+}
+
+/// The most texts of one input that are searched for pieces.
+const MOST_TEXTS: usize = 4096;
+
+/// Collects the strings in a document.
+fn collect_texts<'a>(json: &'a Json, texts: &mut Vec<&'a Json>) {
+    if texts.len() >= MOST_TEXTS {
+        return;
+    }
+    match json {
+        Json::String(_) => {
+            if !texts.iter().any(|known| std::ptr::eq(*known, json)) {
+                texts.push(json);
+            }
+        }
+        Json::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
+        Json::Object(map) => map.values().for_each(|value| collect_texts(value, texts)),
+        _ => {}
     }
 }

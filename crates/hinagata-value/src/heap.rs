@@ -7,7 +7,7 @@
 //! The reasons are in `docs/design/borrowed-values.md`.
 
 use std::{
-    cell::{Cell, RefCell},
+    cell::{Cell, OnceCell, RefCell},
     rc::{Rc, Weak},
     sync::atomic::{AtomicU32, Ordering},
 };
@@ -17,7 +17,7 @@ use serde_json::Value as Json;
 
 use crate::{
     Budget, HostObject, Kind, List, ListKind, Map, Metered, Number, Object, Owner, Range, Result, Text,
-    Undefined, Value,
+    Trace, Undefined, Value,
     iter::Iter,
     list::holds_values,
     metered::{grow_to, rc_size},
@@ -33,6 +33,8 @@ pub struct Heap<'a> {
     /// Copies that replace data of the caller that the template changed.
     copies: RefCell<HashMap<usize, Value<'a>>>,
     changed: Cell<bool>,
+    /// What values are made of. Allocated with the first use, because most renders are not recorded.
+    trace: OnceCell<Box<RefCell<Trace<'a>>>>,
 }
 
 enum Stored<'a> {
@@ -56,7 +58,13 @@ impl<'a> Heap<'a> {
             stored_into: RefCell::default(),
             copies: RefCell::default(),
             changed: Cell::new(false),
+            trace: OnceCell::new(),
         }
+    }
+
+    /// What the values of a recorded render are made of.
+    pub fn trace(&self) -> &RefCell<Trace<'a>> {
+        self.trace.get_or_init(Box::default)
     }
 
     /// The budget of the run.

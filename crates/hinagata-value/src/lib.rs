@@ -65,6 +65,7 @@ mod range;
 mod role;
 mod run_timer;
 mod text;
+mod trace;
 mod value;
 mod value_type;
 mod variables;
@@ -88,11 +89,14 @@ pub use metered::{Extent, Metered};
 pub use near::{close_names, near_names, near_sorted_names};
 pub use number::{Digits, write_float_repr};
 pub use output::{Mark, MarkKind, Output, Part, PartCheck, Pieces, Written};
-pub use provenance::{Off, Provenance, Segment, Segments, Site, Turn, TurnId};
+pub use provenance::{
+    Absent, AbsentReason, Off, Provenance, Segment, Segments, Site, Source, Step, StepId, StepKind,
+};
 pub use range::Range;
 pub use role::Role;
 pub use run_timer::thread_cpu_time;
 pub use text::Text;
+pub use trace::{DataId, InputsId, Read, SlotInputs, SlotRecord, Trace};
 pub use value::{EngineRef, Kind, Number, Owner, Undefined, Value};
 pub use value_type::ValueType;
 pub use variables::Variables;

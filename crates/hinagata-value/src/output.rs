@@ -134,8 +134,6 @@ struct Marks<'a> {
     list: Vec<Mark>,
     /// Charged bytes of the marks.
     held: usize,
-    /// Charged bytes of the recorded origins.
-    recorded: usize,
 }
 
 impl Marks<'_> {
@@ -157,15 +155,6 @@ impl Marks<'_> {
         self.held -= extent;
     }
 
-    /// Charges for recorded origins, which have `extent` bytes now. The text is already written, so the next
-    /// charge fails if the limit is exceeded.
-    fn charge_record(&mut self, extent: usize) {
-        if extent > self.recorded {
-            let _ = self.budget.charge_allocated(extent - self.recorded);
-            self.recorded = extent;
-        }
-    }
-
     /// The marks themselves, no longer charged.
     fn take(&mut self) -> Vec<Mark> {
         if self.list.capacity() > 0 {
@@ -179,9 +168,6 @@ impl Marks<'_> {
 impl Drop for Marks<'_> {
     fn drop(&mut self) {
         self.take();
-        if self.recorded > 0 {
-            self.budget.release_bytes(self.recorded);
-        }
     }
 }
 
@@ -215,7 +201,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     }
 
     fn from_text(text: Text<'a>) -> Self {
-        let marks = Marks { budget: text.budget(), list: Vec::new(), held: 0, recorded: 0 };
+        let marks = Marks { budget: text.budget(), list: Vec::new(), held: 0 };
         Self { text, marks, provenance: P::default(), value: false, check: None }
     }
 
@@ -242,7 +228,12 @@ impl<'a, P: Provenance> Output<'a, P> {
     #[inline]
     pub fn write(&mut self, text: &str, site: Site) -> Result<()> {
         self.value = true;
-        self.write_literal(text, site)
+        let result = self.text.push_str(text);
+        if P::ON {
+            // Also after an error, so that origins that were adopted for the text are dropped.
+            self.provenance.record_value(self.text.len(), site);
+        }
+        result
     }
 
     /// Writes literal `text` of the template at `site`.
@@ -253,8 +244,7 @@ impl<'a, P: Provenance> Output<'a, P> {
     pub fn write_literal(&mut self, text: &str, site: Site) -> Result<()> {
         let result = self.text.push_str(text);
         if P::ON {
-            // Also after an error, so that origins that were adopted for the text are dropped.
-            self.record(site);
+            self.provenance.record_text(self.text.len(), site);
         }
         result
     }
@@ -277,7 +267,7 @@ impl<'a, P: Provenance> Output<'a, P> {
         self.value = true;
         let result = write(&mut self.text);
         if P::ON {
-            self.record(site);
+            self.provenance.record_value(self.text.len(), site);
         }
         result
     }
@@ -353,7 +343,7 @@ impl<'a, P: Provenance> Output<'a, P> {
             self.text.truncate(offset);
             self.marks.release(extent);
             if P::ON {
-                self.record(site);
+                self.provenance.record_value(self.text.len(), site);
             }
             return Err(error);
         }
@@ -364,15 +354,9 @@ impl<'a, P: Provenance> Output<'a, P> {
         }
         self.value |= pieces.ends_with_value;
         if P::ON {
-            self.record(site);
+            self.provenance.record_value(self.text.len(), site);
         }
         Ok(())
-    }
-
-    /// Records `site` as the origin of the new text.
-    fn record(&mut self, site: Site) {
-        self.provenance.record_write(self.text.len(), site);
-        self.marks.charge_record(self.provenance.extent());
     }
 
     /// The text written so far.
@@ -417,7 +401,7 @@ impl<'a, P: Provenance> Output<'a, P> {
         let Self { text, mut marks, mut provenance, value: ends_with_value, .. } = self;
         if P::ON {
             // Drops origins that were adopted for a text that was not written.
-            provenance.record_write(text.len(), Site::default());
+            provenance.record_value(text.len(), Site::default());
         }
         Written { text: text.into_string(), marks: marks.take(), ends_with_value, provenance }
     }

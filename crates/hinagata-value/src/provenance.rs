@@ -1,9 +1,10 @@
 //! Records the origin of each piece of the output.
 //!
-//! Recording is a type parameter of [`crate::Output`]. Without it, no code is compiled in. With it, each piece
-//! and each iteration that writes costs a comparison and twenty bytes.
+//! Recording is a type parameter of [`crate::Output`] and of the languages. Without it, no code is compiled in.
 //!
 //! The reasons are in `docs/design/provenance.md`.
+
+use crate::trace::{DataId, InputsId, SlotInputs, SlotRecord};
 
 /// A node of a template: the origin of text, a call or an error.
 ///
@@ -17,28 +18,80 @@ pub struct Site {
     pub node: u32,
 }
 
+/// What a piece of the output is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Source {
+    /// The literal text of the template at the site.
+    Text,
+    /// A value of the data as it is printed.
+    Data(DataId),
+    /// Made of these inputs: by a filter, an operator or a function.
+    Made(InputsId),
+}
+
+/// How a template came to the place that writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StepKind {
+    /// A turn of a loop. [`Step::index`] is the number of the turn, from 0.
+    Turn,
+    /// An included template. Like those of the kinds below, its name has the number [`Step::index`] in
+    /// [`crate::Trace::names`].
+    Include,
+    /// The parent of a template.
+    Parent,
+    /// A block.
+    Block,
+    /// A macro, a `caller`, or a template that is defined beside others.
+    Call,
+}
+
+/// Why something is not in the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum AbsentReason {
+    /// A condition is false.
+    Condition,
+    /// A loop has no items.
+    EmptyLoop,
+    /// A value prints nothing.
+    EmptyValue,
+    /// A value is undefined.
+    Undefined,
+    /// An include that may be missing is missing.
+    MissingInclude,
+}
+
 /// Whether and how origins are recorded.
 pub trait Provenance: Default {
     /// Whether origins are recorded.
     const ON: bool;
 
-    /// Records that the output now ends at `end`, and that the new text has the origin `site`.
-    fn record_write(&mut self, end: usize, site: Site);
+    /// The inputs of the variables that a template sets.
+    type Slots: SlotInputs;
 
-    /// Records that a loop at `site` starts its iteration `index`, from 0.
-    fn enter_turn(&mut self, site: Site, index: u32);
+    /// Records that the output now ends at `end`, and that the new text is the literal text at `site`.
+    fn record_text(&mut self, end: usize, site: Site);
 
-    /// Records the end of the innermost iteration.
-    fn leave_turn(&mut self);
+    /// Records that the output now ends at `end`, and that the new text is the value that the node at `site` prints.
+    fn record_value(&mut self, end: usize, site: Site);
+
+    /// Sets what the values that are recorded next are made of.
+    fn set_source(&mut self, source: Source);
+
+    /// Records that the template enters a loop turn, an include, a block or a call.
+    fn enter_step(&mut self, kind: StepKind, site: Site, index: u32);
+
+    /// Records the end of the innermost step.
+    fn leave_step(&mut self);
+
+    /// Records that nothing is written at `offset`.
+    fn record_absent(&mut self, offset: usize, site: Site, reason: AbsentReason, inputs: InputsId);
 
     /// Adopts the recorded origins of a text at `offset` of this one. Call it when the output ends there, before
     /// the text is written.
     fn take_over(&mut self, offset: usize, record: &Segments);
 
-    /// Bytes of the recorded origins, which are charged to the budget of the output.
-    fn extent(&self) -> usize {
-        0
-    }
+    /// Takes the record.
+    fn take_record(&mut self) -> Segments;
 }
 
 /// Records nothing, at no cost.
@@ -48,17 +101,32 @@ pub struct Off;
 impl Provenance for Off {
     const ON: bool = false;
 
-    #[inline(always)]
-    fn record_write(&mut self, _end: usize, _site: Site) {}
+    type Slots = ();
 
     #[inline(always)]
-    fn enter_turn(&mut self, _site: Site, _index: u32) {}
+    fn record_text(&mut self, _end: usize, _site: Site) {}
 
     #[inline(always)]
-    fn leave_turn(&mut self) {}
+    fn record_value(&mut self, _end: usize, _site: Site) {}
+
+    #[inline(always)]
+    fn set_source(&mut self, _source: Source) {}
+
+    #[inline(always)]
+    fn enter_step(&mut self, _kind: StepKind, _site: Site, _index: u32) {}
+
+    #[inline(always)]
+    fn leave_step(&mut self) {}
+
+    #[inline(always)]
+    fn record_absent(&mut self, _offset: usize, _site: Site, _reason: AbsentReason, _inputs: InputsId) {}
 
     #[inline(always)]
     fn take_over(&mut self, _offset: usize, _record: &Segments) {}
+
+    fn take_record(&mut self) -> Segments {
+        Segments::default()
+    }
 }
 
 /// A piece of the output with one origin.
@@ -66,36 +134,66 @@ impl Provenance for Off {
 pub struct Segment {
     /// The byte after its last one. It starts at the end of the previous segment.
     pub end: u32,
-    /// Its origin.
+    /// The node that wrote it.
     pub site: Site,
-    /// The turn of the innermost loop it was written in, if any: an index into [`Segments::turns`].
-    pub turn: Option<TurnId>,
+    /// The innermost step in which it was written, if any: an index into [`Segments::steps`].
+    pub step: Option<StepId>,
+    /// What it is made of.
+    pub source: Source,
 }
 
-/// An index into [`Segments::turns`].
+/// An index into [`Segments::steps`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TurnId(pub u32);
+pub struct StepId(pub u32);
 
-/// One iteration of a loop.
+/// One step on the way to a piece of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
-    /// The turn of the loop around it.
-    pub parent: Option<TurnId>,
-    /// The loop.
+pub struct Step {
+    /// The step around it.
+    pub parent: Option<StepId>,
+    /// Its kind.
+    pub kind: StepKind,
+    /// The node that took it: the loop, the include, the call.
     pub site: Site,
-    /// The number of the iteration, from 0.
+    /// See [`StepKind`].
     pub index: u32,
 }
 
+/// Something that is not in the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Absent {
+    /// The offset in the output where it would be.
+    pub offset: u32,
+    /// The node that wrote nothing.
+    pub site: Site,
+    /// The innermost step around it.
+    pub step: Option<StepId>,
+    /// The reason.
+    pub reason: AbsentReason,
+    /// What the reason depends on.
+    pub inputs: InputsId,
+}
+
+/// The most pieces and steps of one record. A render must not fail because it is recorded, so a longer one is
+/// recorded less exactly: see [`Segments::is_complete`].
+const MOST_RECORDED: usize = 1 << 20;
+
+/// The most absent pieces of one record.
+const MOST_ABSENT: usize = 1 << 16;
+
 /// The recorded origins of one output.
 ///
-/// They are charged to the budget of the output. Iterations that write nothing are not stored. Output beyond
-/// 4 GiB is not recorded.
+/// Steps that write nothing are not stored. Output beyond 4 GiB is not recorded.
 #[derive(Clone, Debug, Default)]
 pub struct Segments {
     segments: Vec<Segment>,
-    turns: Vec<Turn>,
-    current: Option<TurnId>,
+    steps: Vec<Step>,
+    absent: Vec<Absent>,
+    current: Option<StepId>,
+    /// The number of open steps that were not stored.
+    unstored: u32,
+    source: Option<Source>,
+    is_cut: bool,
 }
 
 impl Segments {
@@ -105,16 +203,29 @@ impl Segments {
         &self.segments
     }
 
-    /// The iterations that wrote text, in the order of their start.
+    /// The steps in which text was written, in the order of their start.
     #[must_use]
-    pub fn turns(&self) -> &[Turn] {
-        &self.turns
+    pub fn steps(&self) -> &[Step] {
+        &self.steps
     }
 
-    /// The loops around a piece with the number of their iteration, the innermost first.
-    pub fn turns_of(&self, segment: &Segment) -> impl Iterator<Item = &Turn> {
-        let next = |id: Option<TurnId>| id.and_then(|id| self.turns.get(id.0 as usize));
-        std::iter::successors(next(segment.turn), move |turn| next(turn.parent))
+    /// What is not in the output, in the order of the output.
+    #[must_use]
+    pub fn absent(&self) -> &[Absent] {
+        &self.absent
+    }
+
+    /// Whether each piece has its own origin. If not, the record reached its limit: the last piece then covers the
+    /// rest of the output.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        !self.is_cut
+    }
+
+    /// The steps to a piece, the innermost first.
+    pub fn steps_to(&self, step: Option<StepId>) -> impl Iterator<Item = &Step> {
+        let next = |id: Option<StepId>| id.and_then(|id| self.steps.get(id.0 as usize));
+        std::iter::successors(next(step), move |step| next(step.parent))
     }
 
     /// The piece that contains the byte `offset` of the output.
@@ -123,9 +234,7 @@ impl Segments {
         let after = self.segments.partition_point(|segment| segment.end as usize <= offset);
         self.segments.get(after)
     }
-}
 
-impl Segments {
     /// Removes the origins of text after `end`, because the output was truncated there.
     #[cold]
     fn truncate_segments(&mut self, end: u32) {
@@ -134,59 +243,118 @@ impl Segments {
         if let Some(last) = self.segments.last_mut() {
             last.end = end;
         }
+        self.absent.retain(|absent| absent.offset <= end);
+    }
+
+    fn record(&mut self, end: usize, site: Site, source: Source) {
+        let Ok(end) = u32::try_from(end) else { return };
+        let step = self.current;
+        match self.segments.last_mut() {
+            Some(last) if last.end == end => {}
+            Some(last) if last.end > end => self.truncate_segments(end),
+            // Two pieces of text are never one: each is a range of its file.
+            Some(last)
+                if source != Source::Text
+                    && (last.site, last.step, last.source) == (site, step, source) =>
+            {
+                last.end = end;
+            }
+            None if end == 0 => {}
+            Some(last) if self.is_cut => last.end = end,
+            _ => {
+                let is_last = self.segments.len() + 1 >= MOST_RECORDED;
+                self.is_cut |= is_last;
+                let source = if is_last { Source::Made(InputsId::MANY) } else { source };
+                self.segments.push(Segment { end, site, step, source });
+            }
+        }
     }
 }
 
 impl Provenance for Segments {
     const ON: bool = true;
 
-    fn record_write(&mut self, end: usize, site: Site) {
-        let Ok(end) = u32::try_from(end) else { return };
-        let turn = self.current;
-        match self.segments.last_mut() {
-            Some(last) if last.end == end => {}
-            Some(last) if last.end > end => self.truncate_segments(end),
-            Some(last) if last.site == site && last.turn == turn => last.end = end,
-            None if end == 0 => {}
-            _ => self.segments.push(Segment { end, site, turn }),
+    type Slots = SlotRecord;
+
+    fn record_text(&mut self, end: usize, site: Site) {
+        self.record(end, site, Source::Text);
+    }
+
+    fn record_value(&mut self, end: usize, site: Site) {
+        let source = self.source.unwrap_or(Source::Made(InputsId::NONE));
+        self.record(end, site, source);
+    }
+
+    fn set_source(&mut self, source: Source) {
+        self.source = Some(source);
+    }
+
+    fn enter_step(&mut self, kind: StepKind, site: Site, index: u32) {
+        if self.unstored > 0 || self.steps.len() >= MOST_RECORDED {
+            self.unstored += 1;
+            return;
+        }
+        let id = StepId(self.steps.len() as u32);
+        self.steps.push(Step { parent: self.current, kind, site, index });
+        self.current = Some(id);
+    }
+
+    fn leave_step(&mut self) {
+        if self.unstored > 0 {
+            self.unstored -= 1;
+            return;
+        }
+        let Some(id) = self.current else { return };
+        self.current = self.steps.get(id.0 as usize).and_then(|step| step.parent);
+        let last = self.segments.last().and_then(|last| last.step);
+        let last_absent = self.absent.last().and_then(|last| last.step);
+        let wrote = [last, last_absent].into_iter().flatten().any(|step| step.0 >= id.0);
+        if !wrote && self.steps.len() == id.0 as usize + 1 {
+            self.steps.pop();
         }
     }
 
-    fn enter_turn(&mut self, site: Site, index: u32) {
-        let Ok(id) = u32::try_from(self.turns.len()) else { return };
-        self.turns.push(Turn { parent: self.current, site, index });
-        self.current = Some(TurnId(id));
-    }
-
-    fn leave_turn(&mut self) {
-        let Some(id) = self.current else { return };
-        self.current = self.turns.get(id.0 as usize).and_then(|turn| turn.parent);
-        let wrote = self.segments.last().and_then(|last| last.turn).is_some_and(|turn| turn.0 >= id.0);
-        if !wrote && self.turns.len() == id.0 as usize + 1 {
-            self.turns.pop();
+    fn record_absent(&mut self, offset: usize, site: Site, reason: AbsentReason, inputs: InputsId) {
+        let Ok(offset) = u32::try_from(offset) else { return };
+        if self.absent.len() < MOST_ABSENT {
+            self.absent.push(Absent { offset, site, step: self.current, reason, inputs });
+        } else {
+            self.is_cut = true;
         }
     }
 
     fn take_over(&mut self, offset: usize, record: &Segments) {
-        let (offset, turns) = (offset as u64, self.turns.len() as u64);
-        let end = record.segments.last().map_or(0, |last| u64::from(last.end));
-        if end == 0 || u32::try_from(offset + end).is_err() || u32::try_from(turns).is_err() {
+        let end = record.segments.last().map_or(0, |last| last.end as usize);
+        if u32::try_from(offset + end).is_err() {
             return;
         }
-        let moved =
-            |turn: Option<TurnId>, current| turn.map_or(current, |id| Some(TurnId(id.0 + turns as u32)));
+        let first = self.steps.len() as u32;
+        let is_full = self.steps.len() + record.steps.len() > MOST_RECORDED
+            || self.segments.len() + record.segments.len() > MOST_RECORDED;
+        if is_full || self.is_cut {
+            // The text itself is recorded when it is written.
+            self.is_cut = true;
+            self.source = Some(Source::Made(InputsId::MANY));
+            return;
+        }
         let current = self.current;
-        let outer = |turn: &Turn| Turn { parent: moved(turn.parent, current), ..*turn };
-        self.turns.extend(record.turns.iter().map(outer));
+        let moved = |step: Option<StepId>| step.map_or(current, |id| Some(StepId(id.0 + first)));
+        self.steps.extend(record.steps.iter().map(|step| Step { parent: moved(step.parent), ..*step }));
         self.segments.extend(record.segments.iter().map(|segment| Segment {
             end: segment.end + offset as u32,
-            turn: moved(segment.turn, current),
+            step: moved(segment.step),
             ..*segment
+        }));
+        let room = MOST_ABSENT - self.absent.len().min(MOST_ABSENT);
+        self.absent.extend(record.absent.iter().take(room).map(|absent| Absent {
+            offset: absent.offset + offset as u32,
+            step: moved(absent.step),
+            ..*absent
         }));
     }
 
-    fn extent(&self) -> usize {
-        self.segments.capacity() * size_of::<Segment>() + self.turns.capacity() * size_of::<Turn>()
+    fn take_record(&mut self) -> Segments {
+        std::mem::take(self)
     }
 }
 
@@ -198,21 +366,21 @@ mod tests {
     fn a_piece_knows_its_loops_and_their_turns() {
         let site = |node| Site { template: 0, node };
         let mut record = Segments::default();
-        record.record_write(2, site(1));
+        record.record_text(2, site(1));
         for outer in 0..2 {
-            record.enter_turn(site(10), outer);
-            record.enter_turn(site(11), 0);
-            record.record_write(5 + outer as usize, site(12));
-            record.leave_turn();
-            record.leave_turn();
+            record.enter_step(StepKind::Turn, site(10), outer);
+            record.enter_step(StepKind::Turn, site(11), 0);
+            record.record_text(5 + outer as usize, site(12));
+            record.leave_step();
+            record.leave_step();
         }
-        record.record_write(9, site(1));
+        record.record_text(9, site(1));
         let turns: Vec<_> = record
-            .turns_of(record.segment_at(5).expect("inside"))
-            .map(|turn| (turn.site.node, turn.index))
+            .steps_to(record.segment_at(5).expect("inside").step)
+            .map(|step| (step.site.node, step.index))
             .collect();
         assert_eq!(turns, [(11, 0), (10, 1)]);
-        assert_eq!(record.segment_at(8).expect("inside").turn, None);
+        assert_eq!(record.segment_at(8).expect("inside").step, None);
         assert_eq!(record.segment_at(9), None);
         assert_eq!(record.segments().len(), 4);
     }
@@ -221,24 +389,39 @@ mod tests {
     fn a_record_can_become_a_part_of_another() {
         let site = |template, node| Site { template, node };
         let mut inner = Segments::default();
-        inner.record_write(1, site(1, 0));
-        inner.enter_turn(site(1, 5), 7);
-        inner.record_write(3, site(1, 6));
-        inner.leave_turn();
+        inner.record_text(1, site(1, 0));
+        inner.enter_step(StepKind::Turn, site(1, 5), 7);
+        inner.record_text(3, site(1, 6));
+        inner.record_absent(3, site(1, 7), AbsentReason::Condition, InputsId::NONE);
+        inner.leave_step();
         let mut outer = Segments::default();
-        outer.record_write(10, site(0, 0));
-        outer.enter_turn(site(0, 2), 4);
+        outer.record_text(10, site(0, 0));
+        outer.enter_step(StepKind::Include, site(0, 2), 4);
         outer.take_over(10, &inner);
-        outer.record_write(13, site(0, 3));
-        outer.leave_turn();
-        let turns_at = |offset| {
+        outer.record_value(13, site(0, 3));
+        outer.leave_step();
+        let steps_at = |offset| {
             let segment = outer.segment_at(offset).expect("inside");
-            let turns = outer.turns_of(segment).map(|turn| (turn.site, turn.index)).collect::<Vec<_>>();
-            (segment.site, turns)
+            let steps: Vec<_> = outer.steps_to(segment.step).map(|step| (step.site, step.index)).collect();
+            (segment.site, steps)
         };
-        assert_eq!(turns_at(9), (site(0, 0), vec![]));
-        assert_eq!(turns_at(10), (site(1, 0), vec![(site(0, 2), 4)]));
-        assert_eq!(turns_at(12), (site(1, 6), vec![(site(1, 5), 7), (site(0, 2), 4)]));
+        assert_eq!(steps_at(9), (site(0, 0), vec![]));
+        assert_eq!(steps_at(10), (site(1, 0), vec![(site(0, 2), 4)]));
+        assert_eq!(steps_at(12), (site(1, 6), vec![(site(1, 5), 7), (site(0, 2), 4)]));
         assert_eq!(outer.segment_at(13), None);
+        assert_eq!(outer.absent()[0].offset, 13);
+    }
+
+    #[test]
+    fn a_record_that_is_full_still_covers_the_output() {
+        let mut record = Segments::default();
+        for end in 1..=MOST_RECORDED + 10 {
+            record.record_text(end, Site { template: 0, node: end as u32 });
+        }
+        assert_eq!(record.segments().len(), MOST_RECORDED);
+        assert!(!record.is_complete());
+        let last = record.segments().last().expect("there are pieces");
+        assert_eq!(last.end as usize, MOST_RECORDED + 10);
+        assert_eq!(last.source, Source::Made(InputsId::MANY), "it is not the text of one place");
     }
 }

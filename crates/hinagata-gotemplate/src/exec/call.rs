@@ -103,6 +103,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             literal,
         };
         let value = function.call(&host, &Arguments::from_positional(&self.stack[base..]))?;
+        self.note_value(&value);
         self.changed = self.heap.has_changes();
         let result = function.signature().map_or(Type::Any, |signature| signature.result);
         Ok(match (result, value) {

@@ -14,6 +14,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// Evaluates a pipeline and sets its variables.
     pub(super) fn eval_pipeline(&mut self, index: u32, dot: &Val<'a>) -> Result<Val<'a>> {
         let tree = self.tree;
+        let mark = self.mark();
         let pipe = &tree.pipes[index as usize];
         if let Some(path) = &pipe.path
             && let Some(json) = self.find_data(path, dot)
@@ -26,6 +27,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let value = self.eval_stages(index, pipe.commands, dot)?.unwrap_or(Val::INVALID);
         for variable in &pipe.variables {
             self.set(variable, value.clone())?;
+            if P::ON {
+                let inputs = self.inputs_since(mark);
+                self.assign_variable(&variable.slots, inputs);
+            }
         }
         Ok(value)
     }
@@ -75,17 +80,17 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         match &tree.exprs[first as usize].kind {
             ExprKind::Field(keys) => {
                 self.at = At::expr(first);
-                self.walk_fields(dot, &tree.keys[keys.range()], has_args)
+                self.dot_fields(dot, &tree.keys[keys.range()], has_args)
             }
             ExprKind::Variable(variable, keys) => {
                 self.at = At::expr(first);
-                let value = self.get(variable)?;
                 if keys.len() == 0 {
-                    let value = value.clone();
+                    let value = self.get(variable)?.clone();
+                    self.note_variable(variable, &value);
                     self.refuse_to_call(first, has_args)?;
                     return Ok(value);
                 }
-                self.walk_fields(value, &tree.keys[keys.range()], has_args)
+                self.variable_fields(variable, &tree.keys[keys.range()], has_args)
             }
             ExprKind::Function(function) => {
                 let rest = Span { start: first + 1, end: args.end };
@@ -93,8 +98,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             }
             ExprKind::Chain(base, keys) => {
                 self.at = At::expr(first);
-                let base = self.eval_operand(*base, dot)?;
-                self.walk_fields(&base, &tree.keys[keys.range()], has_args)
+                self.operand_fields(*base, &tree.keys[keys.range()], has_args, dot)
             }
             ExprKind::Pipe(pipe) => {
                 self.refuse_to_call(first, has_args)?;
@@ -125,9 +129,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let tree = self.tree;
         self.at = At::expr(index);
         match &tree.exprs[index as usize].kind {
-            ExprKind::Field(keys) => self.walk_fields(dot, &tree.keys[keys.range()], false),
+            ExprKind::Field(keys) => self.dot_fields(dot, &tree.keys[keys.range()], false),
             ExprKind::Variable(variable, keys) => {
-                self.walk_fields(self.get(variable)?, &tree.keys[keys.range()], false)
+                self.variable_fields(variable, &tree.keys[keys.range()], false)
             }
             ExprKind::Pipe(pipe) => {
                 self.budget.check_stack()?;
@@ -137,8 +141,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 self.call_function(*function, index, At::expr(index), Span::default(), None, dot)
             }
             ExprKind::Chain(base, keys) => {
-                let base = self.eval_operand(*base, dot)?;
-                self.walk_fields(&base, &tree.keys[keys.range()], false)
+                self.operand_fields(*base, &tree.keys[keys.range()], false, dot)
             }
             kind => self.eval_constant(kind, dot),
         }
@@ -147,7 +150,10 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// The dot, or a literal without an expected type.
     fn eval_constant(&self, kind: &'a ExprKind, dot: &Val<'a>) -> Result<Val<'a>> {
         Ok(match kind {
-            ExprKind::Dot => dot.clone(),
+            ExprKind::Dot => {
+                self.note_dot(dot);
+                dot.clone()
+            }
             ExprKind::Bool(value) => Val::plain(Value::Bool(*value)),
             ExprKind::Str(literal) => Val::plain(self.string_literal(literal)?),
             ExprKind::Number(literal) => Val::plain(self.number_literal(literal)?),

@@ -8,14 +8,65 @@ use crate::{
     error::Part,
     set::MissingKey,
     text::quote,
+    tree::Variable,
     value::{exotic::Nil, view::View},
 };
 
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
+    /// `.a.b`.
+    #[inline]
+    pub(super) fn dot_fields(&self, dot: &Val<'a>, keys: &'a [Key], has_args: bool) -> Result<Val<'a>> {
+        let mark = self.mark();
+        self.note_dot(dot);
+        self.noted_fields(mark, dot, keys, has_args)
+    }
+
+    /// `$x.a.b`.
+    #[inline]
+    pub(super) fn variable_fields(
+        &self,
+        variable: &Variable,
+        keys: &'a [Key],
+        has_args: bool,
+    ) -> Result<Val<'a>> {
+        let mark = self.mark();
+        let value = self.get(variable)?;
+        self.note_variable(variable, value);
+        self.noted_fields(mark, value, keys, has_args)
+    }
+
+    /// `(…).a.b`.
+    #[inline]
+    pub(super) fn operand_fields(
+        &mut self,
+        operand: u32,
+        keys: &'a [Key],
+        has_args: bool,
+        dot: &Val<'a>,
+    ) -> Result<Val<'a>> {
+        let mark = self.mark();
+        let base = self.eval_operand(operand, dot)?;
+        self.noted_fields(mark, &base, keys, has_args)
+    }
+
+    /// Walks the fields of a receiver whose read was logged after `mark`.
+    #[inline]
+    fn noted_fields(
+        &self,
+        mark: usize,
+        receiver: &Val<'a>,
+        keys: &'a [Key],
+        has_args: bool,
+    ) -> Result<Val<'a>> {
+        let value = self.walk_fields(receiver, keys, has_args)?;
+        self.narrow_read(mark, self.mark(), &value);
+        Ok(value)
+    }
+
     /// Walks the fields `keys`, starting at `receiver`. `has_args` means that the last field has arguments,
     /// which is an error.
     #[inline]
-    pub(super) fn walk_fields(&self, receiver: &Val<'a>, keys: &'a [Key], has_args: bool) -> Result<Val<'a>> {
+    fn walk_fields(&self, receiver: &Val<'a>, keys: &'a [Key], has_args: bool) -> Result<Val<'a>> {
         let Some((first, rest)) = keys.split_first() else { return Ok(receiver.clone()) };
         let mut value = self.field(receiver, first, has_args && rest.is_empty())?;
         if !rest.is_empty() {
@@ -80,7 +131,8 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         Ok(())
     }
 
-    fn missing(&self, key: &Key) -> Result<Val<'a>> {
+    fn missing(&self, key: &'a Key) -> Result<Val<'a>> {
+        self.note_missing(key.name());
         match self.missing_key() {
             MissingKey::Invalid => Ok(Val::INVALID),
             MissingKey::Zero => Ok(Val::boxed(Value::None)),

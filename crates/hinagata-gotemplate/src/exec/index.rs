@@ -19,12 +19,20 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         dot: &Val<'a>,
     ) -> Result<Result<Val<'a>>> {
         let base = self.stack.len();
+        let mark = self.mark();
+        let mut end = mark;
         for arg in args.ids() {
             let value = self.eval_operand(arg, dot)?;
+            if self.stack.len() == base {
+                end = self.mark();
+            }
             self.stack.push(value.value);
         }
         self.stack.extend(last.map(|last| last.value));
         let result = self.index_on_stack(base);
+        if let Ok(value) = &result {
+            self.narrow_read(mark, end, value);
+        }
         self.stack.truncate(base);
         Ok(result)
     }

@@ -14,12 +14,13 @@ mod index;
 mod print;
 mod quick;
 mod range;
+mod tracing;
 
 use std::{borrow::Cow, cell::OnceCell, rc::Weak, sync::Arc};
 
 use hinagata_value::{
-    Budget, Calls, EngineRef, Error, ErrorKind, Function, Functions, Heap, List, Output, Provenance, Result,
-    Site, Value, Variables, near_names,
+    AbsentReason, Budget, Calls, EngineRef, Error, ErrorKind, Function, Functions, Heap, List, Output,
+    Provenance, Result, Site, StepKind, Value, Variables, near_names,
 };
 
 use crate::{
@@ -201,6 +202,7 @@ pub(crate) fn execute_template<'a, P: Provenance>(
         depth: 0,
         changed: context.heap.has_changes(),
         only_truth: false,
+        slot_inputs: P::Slots::default(),
     };
     let dot = exec.root.clone();
     exec.enter_frame(&dot).map_err(|error| exec.with_current_place(error))
@@ -235,6 +237,8 @@ struct Exec<'r, 'a, P: Provenance> {
     changed: bool,
     /// Whether only the truth of the evaluated value matters.
     only_truth: bool,
+    /// What the dot and the variables are made of.
+    slot_inputs: P::Slots,
 }
 
 /// Tables that few runs need.
@@ -444,15 +448,24 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             let depth = Part::Int(i64::from(MOST_CALLS));
             return Err(self.fail("exceeded maximum template depth (%d)", &[depth]));
         }
+        let mark = self.mark();
         let dot = match node.pipe {
             Some(pipe) => self.eval_pipeline(pipe, dot)?,
             None => Val::INVALID,
         };
+        let inputs = self.inputs_since(mark);
         let _level = self.budget.enter_call()?;
         let target = match target {
             Target::Own(number) => number,
-            Target::Outside(name) => return self.render_outside(site, &name, dot.value),
+            Target::Outside(name) => {
+                self.enter_named(StepKind::Include, site, &name);
+                let result = self.render_outside(site, &name, dot.value);
+                self.leave_step();
+                return result;
+            }
         };
+        self.enter_named(StepKind::Call, site, &self.set.tree(target).name);
+        let before = self.enter_dot(inputs, true);
         let caller = (self.tree, self.tree_number, self.base);
         let caller_root = std::mem::replace(&mut self.root, dot.clone());
         (self.tree, self.tree_number) = (self.set.tree(target), target);
@@ -467,6 +480,8 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             });
         }
         self.depth -= 1;
+        self.leave_step();
+        self.restore_dot(before);
         self.slots.truncate(self.base);
         (self.tree, self.tree_number, self.base) = caller;
         self.root = caller_root;
@@ -525,13 +540,14 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let tree = self.tree;
         for (node, index) in tree.nodes[body.range()].iter().zip(body.start..) {
             self.at = At::node(index);
+            let mark = self.mark();
             match node {
                 Node::Text(text) => {
                     let site = self.site(At::node(index));
                     self.output.write_literal(&text.text, site)?;
                 }
                 Node::Action(action) => self.run_action(index, action, dot)?,
-                Node::If(branch) => match self.run_if(branch, dot)? {
+                Node::If(branch) => match self.run_if(index, branch, dot)? {
                     Flow::Next => {}
                     flow => return Ok(flow),
                 },
@@ -539,7 +555,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                     Flow::Next => {}
                     flow => return Ok(flow),
                 },
-                Node::With(branch) => match self.run_with(branch, dot)? {
+                Node::With(branch) => match self.run_with(index, branch, dot)? {
                     Flow::Next => {}
                     flow => return Ok(flow),
                 },
@@ -547,27 +563,37 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                 Node::Break => return Ok(Flow::Break),
                 Node::Continue => return Ok(Flow::Continue),
             }
+            self.forget(mark);
         }
         Ok(Flow::Next)
     }
 
-    fn run_if(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
+    fn run_if(&mut self, index: u32, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for arm in &tree.arms[branch.arms.range()] {
+            let mark = self.mark();
             if self.eval_condition(arm, dot)? {
                 return self.run_body(arm.body, dot);
             }
+            let inputs = self.inputs_since(mark);
+            self.record_absent(index, AbsentReason::Condition, inputs);
         }
         branch.otherwise.map_or(Ok(Flow::Next), |body| self.run_body(body, dot))
     }
 
-    fn run_with(&mut self, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
+    fn run_with(&mut self, index: u32, branch: &'a Branch, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
         for arm in &tree.arms[branch.arms.range()] {
+            let mark = self.mark();
             let value = self.in_condition(true, |exec| exec.eval_pipeline(arm.pipe, dot))?;
+            let inputs = self.inputs_since(mark);
             if self.truth(&value.value)? {
-                return self.run_body(arm.body, &value);
+                let before = self.enter_dot(inputs, false);
+                let flow = self.run_body(arm.body, &value);
+                self.restore_dot(before);
+                return flow;
             }
+            self.record_absent(index, AbsentReason::Condition, inputs);
         }
         branch.otherwise.map_or(Ok(Flow::Next), |body| self.run_body(body, dot))
     }

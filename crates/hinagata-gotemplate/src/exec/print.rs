@@ -48,6 +48,14 @@ impl Formatter {
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline]
     pub(super) fn run_action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
+        if P::ON && self.tree.pipes[action.pipe as usize].variables.is_empty() {
+            return self.print_recorded(index, |exec| exec.print_action(index, action, dot));
+        }
+        self.print_action(index, action, dot)
+    }
+
+    #[inline]
+    fn print_action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
         if let Some(path) = &action.path
             && let Some(result) = self.print_path(index, path, dot)
         {
@@ -59,6 +67,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(never)]
     fn any_action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
         let tree = self.tree;
+        let mark = self.mark();
         let pipe = &tree.pipes[action.pipe as usize];
         if !pipe.variables.is_empty() {
             return self.eval_pipeline(action.pipe, dot).map(drop);
@@ -72,13 +81,18 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             let before = self.eval_stages(action.pipe, Span { end: last, ..pipe.commands }, dot)?;
             self.budget.charge_steps(args.len() as u64)?;
             let rest = Span { start: first + 1, end: args.end };
-            return self.print_formatted(index, formatter, *builtin, first, rest, before, dot);
+            let base = self.stack.len();
+            self.push_builtin_args(*builtin, first, rest, before, dot)?;
+            self.set_source(None, mark);
+            return self.print_formatted(index, formatter, base);
         }
         self.print_pipeline(index, action.pipe, dot)
     }
 
     fn print_pipeline(&mut self, index: u32, pipe: u32, dot: &Val<'a>) -> Result<()> {
+        let mark = self.mark();
         let value = self.eval_pipeline(pipe, dot)?;
+        self.set_source(Some(&value.value), mark);
         self.print_value(index, &value.value)
     }
 
@@ -125,20 +139,8 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// Writes the result of a formatting builtin directly to the output.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one call, used at one place")]
-    fn print_formatted(
-        &mut self,
-        index: u32,
-        formatter: Formatter,
-        builtin: Builtin,
-        first: u32,
-        args: Span,
-        last: Option<Val<'a>>,
-        dot: &Val<'a>,
-    ) -> Result<()> {
-        let base = self.stack.len();
-        self.push_builtin_args(builtin, first, args, last, dot)?;
+    /// Writes the result of a formatting builtin directly to the output. Its arguments are on the stack from `base` on.
+    fn print_formatted(&mut self, index: u32, formatter: Formatter, base: usize) -> Result<()> {
         let site = self.site(At::node(index));
         let mut sink = Direct { output: self.output, site, budget: self.budget };
         format_into(&mut sink, formatter, self.heap, self.set.options.integers, &self.stack[base..])?;

@@ -30,6 +30,15 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
+    /// Logs a read of the value that a path starts at.
+    fn note_start(&self, start: Start, dot: &Val<'a>) {
+        match start {
+            Start::Dot => self.note_dot(dot),
+            Start::Root => self.note_root(),
+            Start::Slot(slot) => self.note_slot(slot as usize),
+        }
+    }
+
     /// The data at a path. Only for whole pipelines: elsewhere a missing key differs from null.
     #[inline]
     pub(super) fn find_data(&self, path: &'a Path, dot: &Val<'a>) -> Option<&'a Json> {
@@ -41,17 +50,26 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             let Json::Object(map) = json else { return None };
             json = match key.find_in(map) {
                 Some(value) => value,
-                None if self.set.options.missing_key == MissingKey::Invalid => return Some(&NULL),
+                None if self.set.options.missing_key == MissingKey::Invalid => {
+                    self.note_missing(key.name());
+                    return Some(&NULL);
+                }
                 None => return None,
             };
         }
+        self.note_value(&Value::Json(json));
         Some(json)
     }
 
     /// Prints the data at a path. `None` if the slow path has to do it.
     #[inline]
     pub(super) fn print_path(&mut self, index: u32, path: &'a Path, dot: &Val<'a>) -> Option<Result<()>> {
-        match self.find_data(path, dot) {
+        let mark = self.mark();
+        let found = self.find_data(path, dot);
+        if P::ON && let Some(json) = found {
+            self.set_source(Some(&Value::Json(json)), mark);
+        }
+        match found {
             Some(Json::String(text)) => {
                 let site = self.site(At::node(index));
                 Some(self.output.write(text, site))
@@ -86,6 +104,11 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         if !path.keys.is_empty() {
             return None;
         }
+        if P::ON {
+            let mark = self.mark();
+            self.note_start(path.start, dot);
+            self.set_source(None, mark);
+        }
         match self.start(path.start, dot).value {
             Value::Int(int) => Some(self.print_scalar(index, View::Int(int))),
             Value::Lit(text) => {
@@ -102,6 +125,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         if let Some(json) = self.find_data(path, dot) {
             return Some(truth_of(json));
         }
+        self.note_start(path.start, dot);
         match self.start(path.start, dot).value {
             Value::Int(int) if path.keys.is_empty() => Some(int != 0),
             _ => None,

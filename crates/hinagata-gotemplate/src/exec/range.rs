@@ -1,6 +1,6 @@
 //! `range`: over lists, maps by key, and counts.
 
-use hinagata_value::{Heap, Metered, Provenance, Result, Value};
+use hinagata_value::{AbsentReason, Heap, InputsId, Metered, Provenance, Result, StepKind, Value};
 use serde_json::Value as Json;
 
 use super::{Exec, Flow, Val};
@@ -14,11 +14,13 @@ use crate::{
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
     pub(super) fn run_range(&mut self, index: u32, node: &'a RangeNode, dot: &Val<'a>) -> Result<Flow> {
         let tree = self.tree;
+        let mark = self.mark();
         let value = self.eval_pipeline(node.pipe, dot)?.value;
+        let inputs = self.inputs_since(mark);
         let value = self.resolve_scope(value)?;
         self.budget.check_stack()?;
         let pipe = &tree.pipes[node.pipe as usize];
-        let turns = Turns { exec: self, node, pipe, index, turn: 0 };
+        let turns = Turns { exec: self, node, pipe, index, turn: 0, inputs };
         let flow = match turns.exec.view(&value)? {
             View::List(_) => turns.list(&value)?,
             View::Map(_) => turns.map(&value)?,
@@ -30,6 +32,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 return Err(turns.exec.fail("range can't iterate over %v", &[Part::Text(&shown)]));
             }
         };
+        if flow.is_none() {
+            self.record_absent(index, AbsentReason::EmptyLoop, inputs);
+        }
         match (flow, node.otherwise) {
             (None, Some(body)) => match self.run_body(body, dot)? {
                 // In `else`, `break` ends this loop and `continue` continues the enclosing one.
@@ -54,6 +59,8 @@ struct Turns<'e, 'r, 'a, P: Provenance> {
     pipe: &'a Pipe,
     index: u32,
     turn: u32,
+    /// What the items are made of.
+    inputs: InputsId,
 }
 
 impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
@@ -114,21 +121,26 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
         exec.budget.charge_steps(1)?;
         match &*self.pipe.variables {
             [] => {}
-            [only] => exec.put(only, item())?,
+            [only] => {
+                exec.put(only, item())?;
+                exec.assign_variable(&only.slots, self.inputs);
+            }
             [first, second, ..] => {
                 exec.put(first, Val::plain(index()))?;
+                exec.assign_variable(&first.slots, InputsId::NONE);
                 exec.put(second, item())?;
+                exec.assign_variable(&second.slots, self.inputs);
             }
         }
+        let before = exec.enter_dot(self.inputs, false);
         if P::ON {
             let site = exec.site(At::node(self.index));
-            exec.output.provenance().enter_turn(site, self.turn);
+            exec.output.provenance().enter_step(StepKind::Turn, site, self.turn);
             self.turn += 1;
         }
         let flow = exec.run_body(self.node.body, &item())?;
-        if P::ON {
-            exec.output.provenance().leave_turn();
-        }
+        exec.leave_step();
+        exec.restore_dot(before);
         Ok(flow != Flow::Break)
     }
 }

@@ -214,7 +214,7 @@ fn every_piece_of_output_knows_its_origin() {
     let origin = |offset: usize| {
         let segment = written.provenance.segment_at(offset).expect("is inside");
         let place = set.place(segment.site, 7).expect("is a node of the set");
-        let turns: Vec<_> = written.provenance.turns_of(segment).map(|turn| turn.index).collect();
+        let turns: Vec<_> = written.provenance.steps_to(segment.step).map(|turn| turn.index).collect();
         (set.excerpt_at(segment.site, 7).expect("is a node"), place.line, place.column, turns)
     };
     assert_eq!(origin(0), (String::new(), 1, 1, vec![]));

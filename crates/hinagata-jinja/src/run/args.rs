@@ -1,11 +1,11 @@
 //! The arguments of calls, filters and tests.
 
-use hinagata_value::{Arguments, Error, Result};
+use hinagata_value::{Arguments, Error, Provenance, Result, SlotInputs};
 
 use super::Vm;
 use crate::{code::Args, library::ops};
 
-impl<'a> Vm<'_, 'a> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// Evaluates arguments and passes them to `call`.
     #[inline]
     pub(super) fn with_args<R>(
@@ -13,6 +13,14 @@ impl<'a> Vm<'_, 'a> {
         args: &'a Args,
         call: impl FnOnce(&mut Self, &Arguments<'_, 'a>) -> Result<R>,
     ) -> Result<R> {
+        let mark = self.mark();
+        let call = move |vm: &mut Self, arguments: &Arguments<'_, 'a>| {
+            if P::ON {
+                let inputs = vm.heap.trace().borrow_mut().inputs_since(mark);
+                vm.slot_inputs.set_assigned(inputs);
+            }
+            call(vm, arguments)
+        };
         let simple = args.keywords.is_empty() && args.args.is_none() && args.kwargs.is_none();
         match (&args.positional[..], simple) {
             ([], true) => call(self, &Arguments::from_positional(&[])),

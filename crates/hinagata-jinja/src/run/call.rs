@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use hinagata_value::{Arguments, EngineRef, Error, Host, Off, Output, Provenance, Result, Site, Value};
+use hinagata_value::{Arguments, EngineRef, Error, Host, Output, Provenance, Result, Site, Value};
 
 use super::{
     Vm,
@@ -49,13 +49,16 @@ enum Action<'a> {
     NotCallable,
 }
 
-impl<'a> Vm<'_, 'a> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// Evaluates a call.
     pub(super) fn call(&mut self, call: &'a Call) -> Result<Value<'a>> {
         self.budget.check_stack()?;
         let callee = self.find_callee(call)?;
-        self.with_args(&call.args, |vm, arguments| vm.call_resolved(&callee, arguments, call))
-            .map_err(|error| self.locate(error, call.span))
+        let value = self
+            .with_args(&call.args, |vm, arguments| vm.call_resolved(&callee, arguments, call))
+            .map_err(|error| self.locate(error, call.span))?;
+        self.note_result(&value);
+        Ok(value)
     }
 
     /// Evaluates a call and passes the body of a call block as `caller`.
@@ -70,7 +73,7 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// `{{ callee(…) }}`: a macro, a block or a loop prints directly to the output.
-    pub(super) fn print_call<P: Provenance>(
+    pub(super) fn print_call(
         &mut self,
         call: &'a Call,
         site: Site,
@@ -79,6 +82,7 @@ impl<'a> Vm<'_, 'a> {
         self.budget.charge_steps(1)?;
         self.budget.check_stack()?;
         let span = call.span;
+        let mark = self.mark();
         let callee = self.find_callee(call)?;
         self.with_args(&call.args, |vm, arguments| {
             let value = match (&callee, vm.action(&callee)) {
@@ -90,7 +94,8 @@ impl<'a> Vm<'_, 'a> {
                 (_, Some((action, handle))) => vm.perform(action, handle, arguments, span)?,
                 (callee, None) => vm.call_resolved(callee, arguments, call)?,
             };
-            vm.print_value(&value, site, out)
+            vm.note_result(&value);
+            vm.print_read(&value, mark, site, span, out)
         })
         .map_err(|error| self.locate(error, span))
     }
@@ -126,9 +131,9 @@ impl<'a> Vm<'_, 'a> {
             ResolvedCallee::Value(callee) => self.call_value(callee, arguments, call),
             ResolvedCallee::Method(receiver, name) => self.call_method(receiver, name, arguments),
             ResolvedCallee::Loop => {
-                let mut out = Output::<Off>::new_capture(self.budget);
+                let mut out = Output::new_capture(self.budget);
                 self.call_loop(one_argument(arguments)?, call.span, &mut out)?;
-                out.into_value(self.autoescape)
+                self.captured_value(out, self.autoescape)
             }
             ResolvedCallee::LoopCycle => self.loop_cycle(self.loop_index(), arguments.positional),
             ResolvedCallee::LoopChanged => {
@@ -266,14 +271,14 @@ impl<'a> Vm<'_, 'a> {
     ) -> Result<Value<'a>> {
         match action {
             Action::Macro(object) => {
-                let mut out = Output::<Off>::new_capture(self.budget);
+                let mut out = Output::new_capture(self.budget);
                 self.run_macro(object, arguments, span, &mut out)?;
-                out.into_value(self.autoescape)
+                self.captured_value(out, self.autoescape)
             }
             Action::Block { context, name, depth } => {
-                let mut out = Output::<Off>::new_capture(self.budget);
+                let mut out = Output::new_capture(self.budget);
                 self.run_block(context, name, depth, span, &mut out)?;
-                out.into_value(self.autoescape)
+                self.captured_value(out, self.autoescape)
             }
             Action::Loop { code, base } => self.call_loop_object(code, base, one_argument(arguments)?, span),
             Action::Method { receiver, name } => self.call_method(&receiver, name, arguments),

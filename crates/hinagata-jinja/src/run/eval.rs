@@ -1,6 +1,6 @@
 //! Evaluates expressions.
 
-use hinagata_value::{Error, Owner, Result, Undefined, Value};
+use hinagata_value::{Error, Owner, Provenance, Result, Undefined, Value};
 use serde_json::Value as Json;
 
 use super::{Quick, Vm};
@@ -10,7 +10,7 @@ use crate::{
     library::{filters, ops, ops::Order, tests},
 };
 
-impl<'a> Vm<'_, 'a> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
     pub(super) fn eval(&mut self, expr: &'a Expr) -> Result<Value<'a>> {
         self.budget.charge_steps(1)?;
         match expr {
@@ -35,9 +35,13 @@ impl<'a> Vm<'_, 'a> {
             Expr::None => Ok(Value::None),
             Expr::Test(_) | Expr::Not(_) | Expr::Compare(_) => Ok(Value::Bool(self.test(expr)?)),
             Expr::Item(node, span) => {
+                let mark = self.mark();
                 let value = self.eval(&node.0)?;
+                let end = self.mark();
                 let key = self.eval(&node.1)?;
-                self.item(&value, &key, *span)
+                let item = self.item(&value, &key, *span)?;
+                self.narrow_read(mark, end, &item);
+                Ok(item)
             }
             Expr::Binary(node) => self.binary(&node.0, &node.1),
             Expr::Conditional(node) => self.conditional(node),
@@ -166,6 +170,7 @@ impl<'a> Vm<'_, 'a> {
     /// `base.a.b.c`.
     #[inline]
     pub(super) fn path(&mut self, path: &'a Path) -> Result<Value<'a>> {
+        let mark = self.mark();
         let mut value = match &path.base {
             Expr::Var(var) => self.var(var),
             Expr::Context(key) => {
@@ -186,6 +191,7 @@ impl<'a> Vm<'_, 'a> {
                 _ => self.attribute(&value, step)?,
             };
         }
+        self.narrow_read(mark, self.mark(), &value);
         Ok(value)
     }
 

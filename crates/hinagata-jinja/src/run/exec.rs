@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use hinagata_value::{Error, Off, Output, Part, Provenance, Result, Role, Site, Value};
+use hinagata_value::{
+    AbsentReason, Error, Output, Part, Provenance, Result, Role, Site, SlotInputs, Source, Value,
+};
 use serde_json::Value as Json;
 
 use super::{
@@ -10,13 +12,14 @@ use super::{
     objects::{Macro, Object},
 };
 use crate::{
+    ast::Span,
     code::{Callee, Expr, FilterCall, MacroCode, Node, Op, Scope, SetBlock, Target},
     context::UndefinedMode,
     library::{ops, print},
 };
 
-impl<'a> Vm<'_, 'a> {
-    pub(super) fn exec<P: Provenance>(&mut self, code: &'a [Node], out: &mut Output<'a, P>) -> Result<Flow> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
+    pub(super) fn exec(&mut self, code: &'a [Node], out: &mut Output<'a, P>) -> Result<Flow> {
         for node in code {
             if node.muted_by_extends && self.parent.is_some() {
                 continue;
@@ -25,12 +28,17 @@ impl<'a> Vm<'_, 'a> {
             // frames.
             let result = match &node.op {
                 Op::Text(text) => out.write_literal(text, self.site(node.span)),
-                Op::Print(expr) => self.print(expr, self.site(node.span), out),
-                _ => match self.exec_node(node, out) {
-                    Ok(Flow::Next) => Ok(()),
-                    Ok(flow) => return Ok(flow),
-                    Err(error) => Err(error),
-                },
+                Op::Print(expr) => self.print(expr, node.span, out),
+                _ => {
+                    let mark = self.mark();
+                    let flow = self.exec_node(node, out);
+                    self.forget(mark);
+                    match flow {
+                        Ok(Flow::Next) => Ok(()),
+                        Ok(flow) => return Ok(flow),
+                        Err(error) => Err(error),
+                    }
+                }
             };
             if let Err(error) = result {
                 return Err(self.set_final_place(error, node.span));
@@ -41,7 +49,7 @@ impl<'a> Vm<'_, 'a> {
 
     /// Runs a body after clearing its own slots.
     #[inline]
-    pub(super) fn exec_scope<P: Provenance>(
+    pub(super) fn exec_scope(
         &mut self,
         scope: &'a Scope,
         out: &mut Output<'a, P>,
@@ -53,14 +61,18 @@ impl<'a> Vm<'_, 'a> {
     }
 
     #[inline(never)]
-    fn exec_node<P: Provenance>(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
+    fn exec_node(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
         match &node.op {
             Op::If(arms, otherwise) => {
                 for arm in arms {
                     self.budget.charge_steps(1)?;
-                    if self.test(&arm.test).map_err(|error| self.set_final_place(error, arm.span))? {
+                    let mark = self.mark();
+                    let holds = self.test(&arm.test).map_err(|error| self.set_final_place(error, arm.span))?;
+                    let inputs = self.take_inputs(mark);
+                    if holds {
                         return self.exec(&arm.body, out);
                     }
+                    self.record_absent(arm.span, AbsentReason::Condition, inputs, out);
                 }
                 self.exec(otherwise, out)
             }
@@ -71,7 +83,7 @@ impl<'a> Vm<'_, 'a> {
             Op::Set(target, value) => {
                 self.budget.charge_steps(1)?;
                 self.check_namespaces(target)?;
-                let value = self.eval(value)?;
+                let value = self.assign_reads(|vm| vm.eval(value))?;
                 self.assign(target, value)?;
                 Ok(Flow::Next)
             }
@@ -81,7 +93,7 @@ impl<'a> Vm<'_, 'a> {
 
     /// Executes rare statements, separately so that the stack frame of the others stays small.
     #[inline(never)]
-    fn exec_rare<P: Provenance>(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
+    fn exec_rare(&mut self, node: &'a Node, out: &mut Output<'a, P>) -> Result<Flow> {
         self.budget.charge_steps(1)?;
         self.budget.check_stack()?;
         let span = node.span;
@@ -95,6 +107,7 @@ impl<'a> Vm<'_, 'a> {
                 Ok(Flow::Next)
             }
             Op::CallBlock(block) => {
+                let mark = self.mark();
                 let caller = self.make_macro(&block.body, false)?;
                 let result = self.call_with_caller(&block.call, caller.clone());
                 if let Value::Engine(handle) = caller {
@@ -105,15 +118,18 @@ impl<'a> Vm<'_, 'a> {
                     });
                 }
                 let value = result?;
-                self.print_unescaped(&value, self.site(span), out)?;
+                self.note_result(&value);
+                self.print_unescaped(&value, mark, self.site(span), out)?;
                 Ok(Flow::Next)
             }
             Op::FilterBlock(filters, scope) => {
+                let mark = self.mark();
                 let (flow, text) = self.capture(scope)?;
+                self.note_value(&text);
                 // A `break` or `continue` discards the captured text.
                 if flow == Flow::Next {
                     let value = self.apply_filters(text, filters)?;
-                    self.print_unescaped(&value, self.site(span), out)?;
+                    self.print_unescaped(&value, mark, self.site(span), out)?;
                 }
                 Ok(flow)
             }
@@ -160,12 +176,15 @@ impl<'a> Vm<'_, 'a> {
         if flow != Flow::Next {
             return Ok(flow);
         }
-        let value = self.apply_filters(text, &block.filters)?;
+        let value = self.assign_reads(|vm| {
+            vm.note_value(&text);
+            vm.apply_filters(text, &block.filters)
+        })?;
         self.assign(&block.target, value)?;
         Ok(Flow::Next)
     }
 
-    fn exec_with<P: Provenance>(
+    fn exec_with(
         &mut self,
         bindings: &'a [(Target, Expr)],
         scope: &'a Scope,
@@ -174,18 +193,20 @@ impl<'a> Vm<'_, 'a> {
         // All values are evaluated in the outer scope, so none is bound before the last is evaluated.
         let mut values = Vec::with_capacity(bindings.len());
         for (_, value) in bindings {
-            values.push(self.eval(value)?);
+            let value = self.assign_reads(|vm| vm.eval(value))?;
+            values.push((value, self.slot_inputs.assigned()));
         }
         for &slot in &scope.fresh {
             self.set_slot(slot, Value::UNDEFINED);
         }
-        for ((target, _), value) in bindings.iter().zip(values) {
+        for ((target, _), (value, inputs)) in bindings.iter().zip(values) {
+            self.slot_inputs.set_assigned(inputs);
             self.assign(target, value)?;
         }
         self.exec(&scope.body, out)
     }
 
-    fn exec_message<P: Provenance>(
+    fn exec_message(
         &mut self,
         role: &'a Expr,
         scope: &'a Scope,
@@ -206,9 +227,9 @@ impl<'a> Vm<'_, 'a> {
 
     /// Runs a body and captures its output.
     pub(super) fn capture(&mut self, scope: &'a Scope) -> Result<(Flow, Value<'a>)> {
-        let mut out = Output::<Off>::new_capture(self.budget);
+        let mut out = Output::new_capture(self.budget);
         let flow = self.exec_scope(scope, &mut out)?;
-        Ok((flow, out.into_value(self.autoescape)?))
+        Ok((flow, self.captured_value(out, self.autoescape)?))
     }
 
     fn apply_filters(&mut self, mut value: Value<'a>, filters: &'a [FilterCall]) -> Result<Value<'a>> {
@@ -237,11 +258,18 @@ impl<'a> Vm<'_, 'a> {
         match target {
             Target::Slot(slot) => {
                 self.set_slot(*slot, value);
+                self.assign_slot(*slot);
                 Ok(())
             }
             Target::Attr(target) => {
                 let (namespace, name) = &**target;
                 match self.eval(namespace)? {
+                    holder @ Value::Namespace(_) if P::ON => {
+                        let inputs = self.slot_inputs.assigned();
+                        self.heap.trace().borrow_mut().add_holder(&holder, inputs);
+                        let Value::Namespace(map) = holder else { return Ok(()) };
+                        self.heap.insert(&map, Value::Lit(name), value)
+                    }
                     Value::Namespace(map) => self.heap.insert(&map, Value::Lit(name), value),
                     _ => Err(namespace_error(name)),
                 }
@@ -284,7 +312,8 @@ impl<'a> Vm<'_, 'a> {
 
     /// `{{ expr }}`.
     #[inline]
-    fn print<P: Provenance>(&mut self, expr: &'a Expr, site: Site, out: &mut Output<'a, P>) -> Result<()> {
+    fn print(&mut self, expr: &'a Expr, span: Span, out: &mut Output<'a, P>) -> Result<()> {
+        let (mark, site) = (self.mark(), self.site(span));
         let value = match expr {
             Expr::Context(key) => {
                 self.budget.charge_steps(1 + key.steps())?;
@@ -297,19 +326,50 @@ impl<'a> Vm<'_, 'a> {
             }
             Expr::Filter(filter) if let (Some(quick), false) = (filter.1.quick, self.autoescape) => {
                 let value = self.eval(&filter.0)?;
+                if P::ON {
+                    let inputs = self.heap.trace().borrow_mut().inputs_since(mark);
+                    out.provenance().set_source(Source::Made(inputs));
+                }
                 if self.print_quick(&value, quick, &filter.1, site, out)? {
+                    self.forget(mark);
                     return Ok(());
                 }
                 self.apply_filter(value, &filter.1)?
             }
             _ => self.eval(expr)?,
         };
-        self.print_value(&value, site, out)
+        self.print_read(&value, mark, site, span, out)
     }
 
-    /// Prints a value as `{{ }}` does.
+    /// Prints a value as `{{ }}` does. The reads after `mark` are what it is made of.
     #[inline]
-    pub(super) fn print_value<P: Provenance>(
+    pub(super) fn print_read(
+        &mut self,
+        value: &Value<'a>,
+        mark: usize,
+        site: Site,
+        span: Span,
+        out: &mut Output<'a, P>,
+    ) -> Result<()> {
+        let inputs = self.set_source(value, mark, out);
+        if !P::ON {
+            return self.print_value(value, site, out);
+        }
+        let before = (out.text().len(), out.marks().len());
+        self.print_value(value, site, out)?;
+        if (out.text().len(), out.marks().len()) == before {
+            let reason = match value {
+                Value::Undefined(_) => AbsentReason::Undefined,
+                _ => AbsentReason::EmptyValue,
+            };
+            self.record_absent(span, reason, inputs, out);
+        }
+        Ok(())
+    }
+
+    /// Prints a value as `{{ }}` does, without its origin.
+    #[inline]
+    pub(super) fn print_value(
         &mut self,
         value: &Value<'a>,
         site: Site,
@@ -328,12 +388,14 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// Prints the result of a filter block or a call block; text is not escaped.
-    fn print_unescaped<P: Provenance>(
+    fn print_unescaped(
         &mut self,
         value: &Value<'a>,
+        mark: usize,
         site: Site,
         out: &mut Output<'a, P>,
     ) -> Result<()> {
+        self.set_source(value, mark, out);
         match value.as_str() {
             Some(text) => out.write(text, site),
             None => self.print_value(value, site, out),
@@ -341,7 +403,7 @@ impl<'a> Vm<'_, 'a> {
     }
 
     #[inline(never)]
-    fn print_rare<P: Provenance>(
+    fn print_rare(
         &mut self,
         value: &Value<'a>,
         site: Site,

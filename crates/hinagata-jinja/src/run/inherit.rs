@@ -6,7 +6,7 @@ use std::{
     rc::Rc,
 };
 
-use hinagata_value::{Error, ErrorKind, Off, Output, Provenance, Result, Value};
+use hinagata_value::{AbsentReason, Error, ErrorKind, InputsId, Output, Provenance, Result, StepKind, Value};
 
 use super::{
     Vm,
@@ -19,9 +19,9 @@ use crate::{
     code::{BlockCall, Expr, FromImport, Import, Include, Visible},
 };
 
-impl<'a> Vm<'_, 'a> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// Runs a template and the templates it extends, in the context `context`.
-    pub(super) fn run_root<P: Provenance>(
+    pub(super) fn run_root(
         &mut self,
         template: u32,
         context: usize,
@@ -36,7 +36,7 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// As [`Vm::run_root`], but keeps the frames of the roots, so that their names can be read afterwards.
-    fn run_chain<P: Provenance>(
+    fn run_chain(
         &mut self,
         template: u32,
         context: usize,
@@ -45,6 +45,7 @@ impl<'a> Vm<'_, 'a> {
         let outer = (self.template, self.context, self.autoescape, self.parent, self.base);
         self.context = context;
         self.add_blocks(context, template)?;
+        let mut child = template;
         let mut next = Some(template);
         let mut result = Ok(());
         let budget = self.budget;
@@ -55,7 +56,18 @@ impl<'a> Vm<'_, 'a> {
             self.template = template;
             self.autoescape = self.inputs.settings.autoescape;
             self.parent = None;
+            // A parent is entered from its child, at the start of which it is named.
+            let is_parent = !parents.is_empty();
+            if is_parent {
+                self.template = child;
+                self.enter_named(StepKind::Parent, Span::default(), self.templates[template as usize].name(), out);
+                self.template = template;
+            }
             result = self.run_one_root(template, context, out);
+            if is_parent {
+                self.leave_step(out);
+            }
+            child = template;
             if result.is_err() {
                 break;
             }
@@ -75,7 +87,7 @@ impl<'a> Vm<'_, 'a> {
         result
     }
 
-    fn run_one_root<P: Provenance>(
+    fn run_one_root(
         &mut self,
         template: u32,
         context: usize,
@@ -135,7 +147,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn exec_block<P: Provenance>(
+    pub(super) fn exec_block(
         &mut self,
         block: &'a BlockCall,
         span: Span,
@@ -161,7 +173,7 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// Runs the definition of a block at index `depth`, counted from the most derived template.
-    pub(super) fn run_block<P: Provenance>(
+    pub(super) fn run_block(
         &mut self,
         context: usize,
         name: &'a str,
@@ -179,10 +191,12 @@ impl<'a> Vm<'_, 'a> {
         let has_parent = definitions.is_some_and(|definitions| definitions.len() > depth + 1);
         let before = self.enter(block.function.slots)?;
         let outer = (self.template, self.context, self.autoescape);
+        self.enter_named(StepKind::Block, span, name, out);
         (self.template, self.context, self.autoescape) = (template, context, self.inputs.settings.autoescape);
         let result = self.fill_block_slots(block, context, name, depth, has_parent);
         let result = result.and_then(|()| self.exec(&block.function.body, out));
         (self.template, self.context, self.autoescape) = outer;
+        self.leave_step(out);
         self.leave(before);
         match result {
             Ok(_) => Ok(()),
@@ -215,7 +229,7 @@ impl<'a> Vm<'_, 'a> {
         Ok(())
     }
 
-    pub(super) fn exec_include<P: Provenance>(
+    pub(super) fn exec_include(
         &mut self,
         include: &'a Include,
         span: Span,
@@ -224,18 +238,27 @@ impl<'a> Vm<'_, 'a> {
         let name = self.eval(&include.template)?;
         let template = match self.find_first(&name, include.ignore_missing, span) {
             Ok(Some(FoundTemplate::Jinja(template))) => template,
-            Ok(None) => return Ok(()),
+            Ok(None) => {
+                self.record_absent(span, AbsentReason::MissingInclude, InputsId::NONE, out);
+                return Ok(());
+            }
             Ok(Some(FoundTemplate::Outside(name))) => return self.include_outside(&name, include, span, out),
             // Only a missing template is ignored; one that cannot be read is still an error.
-            Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::NotFound && include.ignore_missing => {
+                self.record_absent(span, AbsentReason::MissingInclude, InputsId::NONE, out);
+                return Ok(());
+            }
             Err(error) => return Err(error),
         };
         let context = self.context_of(include.with_context, include.visible.as_deref())?;
-        self.run_root(template, context, out).map_err(|error| self.with_chain_step(error, span))
+        self.enter_named(StepKind::Include, span, self.templates[template as usize].name(), out);
+        let result = self.run_root(template, context, out);
+        self.leave_step(out);
+        result.map_err(|error| self.with_chain_step(error, span))
     }
 
     /// Prints a template of another language.
-    fn include_outside<P: Provenance>(
+    fn include_outside(
         &mut self,
         name: &str,
         include: &'a Include,
@@ -254,8 +277,12 @@ impl<'a> Vm<'_, 'a> {
             Some(_) => self.with_chain_step(error, span),
             None => self.locate(error, span),
         })?;
-        let offset = out.text().len();
-        out.provenance().take_over(offset, &printed.record);
+        if P::ON {
+            let offset = out.text().len();
+            self.enter_named(StepKind::Include, span, name, out);
+            out.provenance().take_over(offset, &printed.record);
+            self.leave_step(out);
+        }
         match &printed.text {
             Value::Safe(text) if !printed.ends_with_value => out.write_literal(text, self.site(span)),
             text => self.print_value(text, self.site(span), out),
@@ -301,7 +328,7 @@ impl<'a> Vm<'_, 'a> {
 
     /// Runs a template and returns its names as an object.
     fn module(&mut self, template: u32, context: usize, span: Span) -> Result<Value<'a>> {
-        let mut out = Output::<Off>::new_capture(self.budget);
+        let mut out = Output::new_capture(self.budget);
         self.run_chain(template, context, &mut out).map_err(|error| self.with_chain_step(error, span))?;
         let mut exports: BTreeMap<&'a str, Value<'a>> = BTreeMap::new();
         for &(template, base) in self.contexts[context].roots.iter() {
@@ -316,7 +343,7 @@ impl<'a> Vm<'_, 'a> {
         // In the worst case the nodes of the tree are half empty.
         self.objects.charge(2 * exports.len() * size_of::<(&str, Value<'_>)>())?;
         self.floor = self.slots.len();
-        let body = out.into_value(self.autoescape)?;
+        let body = self.captured_value(out, self.autoescape)?;
         self.objects.add(Object::Module { exports, body })
     }
 }

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use hinagata_value::{Error, ErrorKind, Kind, LimitKind, Result, Value, near_names};
+use hinagata_value::{Error, ErrorKind, Kind, LimitKind, Provenance, Result, Value, near_names};
 
 use super::Vm;
 use crate::{
@@ -26,7 +26,7 @@ pub(super) enum FoundTemplate {
     Outside(String),
 }
 
-impl<'a> Vm<'_, 'a> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// Loads the template of an `extends` or an `import`. As in Jinja2, a list of names is not allowed.
     pub(super) fn load_one(&mut self, name: &Value<'a>, span: Span) -> Result<u32> {
         self.load_single(name).map_err(|error| self.with_load_step(error, span))

@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
-use hinagata_value::{Error, List, Off, Output, Owner, Provenance, Range, Result, Site, Undefined, Value};
+use hinagata_value::{
+    AbsentReason, Error, InputsId, List, Output, Owner, Provenance, Range, Result, Site, SlotInputs, StepKind,
+    Undefined, Value,
+};
 use serde_json::Value as Json;
 
 use super::{
@@ -25,6 +28,13 @@ pub(super) struct LoopState<'a> {
     depth: u32,
     /// The arguments of the last call of `loop.changed`.
     changed: Option<Value<'a>>,
+}
+
+/// The node of a loop, and what its items are made of.
+#[derive(Clone, Copy)]
+struct LoopSite {
+    site: Site,
+    inputs: InputsId,
 }
 
 /// Items with access by index.
@@ -80,20 +90,20 @@ impl<'a> LoopState<'a> {
     }
 }
 
-impl<'a> Vm<'_, 'a> {
-    pub(super) fn exec_for<P: Provenance>(
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
+    pub(super) fn exec_for(
         &mut self,
         node: &'a For,
         span: Span,
         out: &mut Output<'a, P>,
     ) -> Result<Flow> {
-        let items = self.eval(&node.iter)?;
+        let items = self.assign_reads(|vm| vm.eval(&node.iter))?;
         self.run_loop(node, &items, 1, span, out)
     }
 
     /// Runs the body for every item, or the `else` body. A `break` or `continue` in the `else` body applies
     /// to the enclosing loop.
-    fn run_loop<P: Provenance>(
+    fn run_loop(
         &mut self,
         node: &'a For,
         items: &Value<'a>,
@@ -101,7 +111,8 @@ impl<'a> Vm<'_, 'a> {
         span: Span,
         out: &mut Output<'a, P>,
     ) -> Result<Flow> {
-        let site = self.site(span);
+        let inputs = self.slot_inputs.assigned();
+        let site = LoopSite { site: self.site(span), inputs };
         let completed = match (node.uses_loop, self.heap.current_version(items.clone())) {
             (false, Value::Json(Json::Array(items))) => {
                 self.turns(node, items.iter().map(Value::Json), site, span, out)?
@@ -116,6 +127,9 @@ impl<'a> Vm<'_, 'a> {
                 self.turns_with_loop(node, &items, depth, site, span, out)?
             }
         };
+        if !completed {
+            self.record_absent(span, AbsentReason::EmptyLoop, inputs, out);
+        }
         match completed || node.otherwise.body.is_empty() {
             true => Ok(Flow::Next),
             false => self.exec_scope(&node.otherwise, out),
@@ -124,11 +138,11 @@ impl<'a> Vm<'_, 'a> {
 
     /// Runs the iterations of a loop whose body does not use `loop`. Returns whether an iteration was
     /// completed.
-    fn turns<P: Provenance>(
+    fn turns(
         &mut self,
         node: &'a For,
         items: impl Iterator<Item = Value<'a>>,
-        site: Site,
+        site: LoopSite,
         span: Span,
         out: &mut Output<'a, P>,
     ) -> Result<bool> {
@@ -148,26 +162,30 @@ impl<'a> Vm<'_, 'a> {
     }
 
     #[inline]
-    fn turn<P: Provenance>(
+    fn turn(
         &mut self,
         node: &'a For,
         item: Value<'a>,
         index: usize,
-        site: Site,
+        site: LoopSite,
         span: Span,
         out: &mut Output<'a, P>,
     ) -> Result<Flow> {
+        if P::ON {
+            self.slot_inputs.set_assigned(site.inputs);
+        }
         if let Target::Slot(slot) = &node.target {
             self.set_slot(*slot, self.heap.current_version(item));
+            self.assign_slot(*slot);
         } else {
             self.assign(&node.target, item).map_err(|error| self.locate(error, span))?;
         }
         if P::ON {
-            out.provenance().enter_turn(site, index as u32);
+            out.provenance().enter_step(StepKind::Turn, site.site, index as u32);
         }
         let flow = self.exec_scope(&node.body, out);
         if P::ON {
-            out.provenance().leave_turn();
+            out.provenance().leave_step();
         }
         flow
     }
@@ -178,12 +196,12 @@ impl<'a> Vm<'_, 'a> {
         self.test(&filter.test)
     }
 
-    fn turns_with_loop<P: Provenance>(
+    fn turns_with_loop(
         &mut self,
         node: &'a For,
         items: &Items<'a>,
         depth: u32,
-        site: Site,
+        site: LoopSite,
         span: Span,
         out: &mut Output<'a, P>,
     ) -> Result<bool> {
@@ -215,13 +233,13 @@ impl<'a> Vm<'_, 'a> {
         completed
     }
 
-    fn turns_by_number<P: Provenance>(
+    fn turns_by_number(
         &mut self,
         node: &'a For,
         items: &Items<'a>,
         place: usize,
         object: Option<&Value<'a>>,
-        (site, span): (Site, Span),
+        (site, span): (LoopSite, Span),
         out: &mut Output<'a, P>,
     ) -> Result<bool> {
         let mut completed = false;
@@ -284,7 +302,7 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// `loop(items)`: runs the body of a recursive loop for other items.
-    pub(super) fn call_loop<P: Provenance>(
+    pub(super) fn call_loop(
         &mut self,
         items: &Value<'a>,
         span: Span,
@@ -305,12 +323,12 @@ impl<'a> Vm<'_, 'a> {
         items: &Value<'a>,
         span: Span,
     ) -> Result<Value<'a>> {
-        let mut out = Output::<Off>::new_capture(self.budget);
+        let mut out = Output::new_capture(self.budget);
         self.recurse(code, items, 2, base, span, &mut out)?;
-        out.into_value(self.autoescape)
+        self.captured_value(out, self.autoescape)
     }
 
-    fn recurse<P: Provenance>(
+    fn recurse(
         &mut self,
         code: &'a For,
         items: &Value<'a>,
@@ -331,7 +349,13 @@ impl<'a> Vm<'_, 'a> {
         budget.charge_steps(slots.len() as u64)?;
         let before = std::mem::replace(&mut self.base, base);
         let saved_slots: Vec<Value<'a>> = self.slots[slots.clone()].to_vec();
+        let saved_inputs: Vec<_> =
+            slots.clone().filter(|_| P::ON).map(|slot| self.slot_inputs.slot_inputs(slot)).collect();
         let result = self.run_loop(code, items, depth, span, out).map(drop);
+        for (slot, inputs) in slots.clone().zip(saved_inputs) {
+            self.slot_inputs.set_assigned(inputs);
+            self.slot_inputs.assign_slot(slot);
+        }
         for (slot, value) in slots.zip(saved_slots) {
             self.slots[slot] = value;
         }

@@ -2,7 +2,9 @@
 
 use std::sync::LazyLock;
 
-use hinagata_value::{Arguments, Error, Output, Owner, Provenance, Result, Undefined, Value};
+use hinagata_value::{
+    Arguments, Error, InputsId, Output, Owner, Provenance, Result, SlotInputs, StepKind, Undefined, Value,
+};
 
 use super::{Vm, objects::Macro};
 use crate::{ast::Span, code::Param};
@@ -10,9 +12,9 @@ use crate::{ast::Span, code::Param};
 /// The name under which a macro sees the body of a call block.
 static CALLER: LazyLock<String> = LazyLock::new(|| "caller".to_owned());
 
-impl<'a> Vm<'_, 'a> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// Binds the arguments of a macro and runs its body.
-    pub(super) fn run_macro<P: Provenance>(
+    pub(super) fn run_macro(
         &mut self,
         object: Macro<'a>,
         arguments: &Arguments<'_, 'a>,
@@ -24,12 +26,19 @@ impl<'a> Vm<'_, 'a> {
         }
         let budget = self.budget;
         let _level = budget.enter_call()?;
+        // What the arguments are made of, before the body reads more.
+        let inputs = self.slot_inputs.assigned();
+        self.enter_named(StepKind::Call, span, &object.code.name, out);
         let before = self.enter(object.code.function.slots)?;
         self.set_slot(0, Value::Int(object.base as i64));
         let template = std::mem::replace(&mut self.template, object.template);
         let context = std::mem::replace(&mut self.context, object.context);
         let autoescape = std::mem::replace(&mut self.autoescape, object.autoescape);
-        let result = match self.bind(object, arguments) {
+        let bound = self.bind(object, arguments);
+        if P::ON {
+            self.bind_inputs(object, inputs);
+        }
+        let result = match bound {
             Ok(()) => self
                 .bind_defaults(&object.code.params)
                 .and_then(|()| self.exec(&object.code.function.body, out).map_err(|error| (error, true))),
@@ -38,12 +47,23 @@ impl<'a> Vm<'_, 'a> {
         self.template = template;
         self.context = context;
         self.autoescape = autoescape;
+        self.leave_step(out);
         self.leave(before);
         match result {
             Ok(_) => Ok(()),
             // An error inside the macro has its place there; the call is a step in its chain.
             Err((error, true)) => Err(self.with_chain_step(error, span)),
             Err((error, false)) => Err(error),
+        }
+    }
+
+    /// Stores what the arguments are made of for the parameters.
+    fn bind_inputs(&mut self, object: Macro<'a>, inputs: InputsId) {
+        self.slot_inputs.set_assigned(inputs);
+        let code = object.code;
+        let slots = code.params.iter().map(|param| param.slot).chain(code.varargs).chain(code.kwargs);
+        for slot in slots {
+            self.assign_slot(slot);
         }
     }
 
@@ -120,11 +140,12 @@ impl<'a> Vm<'_, 'a> {
             if super::is_unset(&self.slots[self.base + param.slot as usize]) {
                 let value = match &param.default {
                     Some(default) => {
-                        self.eval(default).map_err(|error| (self.set_final_place(error, param.span), true))?
+                        self.assign_reads(|vm| vm.eval(default)).map_err(|error| (self.set_final_place(error, param.span), true))?
                     }
                     None => Value::Undefined(Undefined { owner: Owner::Variables, name: Some(&param.name) }),
                 };
                 self.set_slot(param.slot, value);
+                self.assign_slot(param.slot);
             }
         }
         Ok(())

@@ -19,6 +19,7 @@ mod names;
 mod objects;
 mod quick;
 mod render;
+mod tracing;
 
 use std::sync::Arc;
 
@@ -126,7 +127,7 @@ impl<'a> Run<'_, 'a> {
         data: Data<'a>,
         out: &mut Output<'a, P>,
     ) -> Result<()> {
-        let mut vm = Vm::new(*self, data, template);
+        let mut vm = Vm::<P>::new(*self, data, template);
         let context = vm.add_context(None, None, None)?;
         vm.run_root(0, context, out)
     }
@@ -147,7 +148,7 @@ enum Flow {
 }
 
 /// A running template.
-struct Vm<'r, 'a> {
+struct Vm<'r, 'a, P: Provenance> {
     heap: &'r Heap<'a>,
     budget: &'a Budget,
     inputs: Run<'r, 'a>,
@@ -177,6 +178,8 @@ struct Vm<'r, 'a> {
     subject: Value<'a>,
     /// The charge for tables that exist until the run ends.
     run_charges: Charged<'a>,
+    /// What the variables in the slots are made of.
+    slot_inputs: P::Slots,
 }
 
 /// Bytes that are charged until this is dropped.
@@ -203,7 +206,7 @@ impl Drop for Charged<'_> {
     }
 }
 
-impl<'r, 'a> Vm<'r, 'a> {
+impl<'r, 'a, P: Provenance> Vm<'r, 'a, P> {
     fn new(inputs: Run<'r, 'a>, data: Data<'a>, template: &'a Template) -> Self {
         let budget = inputs.heap.budget();
         let autoescape = inputs.settings.autoescape;
@@ -231,6 +234,7 @@ impl<'r, 'a> Vm<'r, 'a> {
             parent: None,
             subject: Value::None,
             run_charges: Charged::new(budget),
+            slot_inputs: P::Slots::default(),
         }
     }
 
@@ -358,7 +362,7 @@ impl<'r, 'a> Vm<'r, 'a> {
     }
 }
 
-impl Drop for Vm<'_, '_> {
+impl<P: Provenance> Drop for Vm<'_, '_, P> {
     fn drop(&mut self) {
         let contexts = self.contexts.len().saturating_sub(1) * names::CONTEXT_BYTES;
         self.budget.release_bytes(self.slots.capacity() * size_of::<Value<'_>>() + contexts);

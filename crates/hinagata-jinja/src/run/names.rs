@@ -6,7 +6,7 @@ use std::{
     rc::Rc,
 };
 
-use hinagata_value::{Key, MapBuilder, Owner, Result, Undefined, Value};
+use hinagata_value::{Key, MapBuilder, Owner, Provenance, Result, Undefined, Value};
 
 use super::{Data, Vm, few::Few, is_unset, objects};
 use crate::code::{BlockCode, Otherwise, Var, Visible};
@@ -44,7 +44,7 @@ pub(super) const DEFINITION_BYTES: usize = 2 * size_of::<(u32, &str)>();
 /// The bytes charged for a context: itself and spare capacity of the list.
 pub(super) const CONTEXT_BYTES: usize = 2 * size_of::<Context<'_>>();
 
-impl<'a> Vm<'_, 'a> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// Adds a context and returns its number.
     pub(super) fn add_context(
         &mut self,
@@ -79,6 +79,7 @@ impl<'a> Vm<'_, 'a> {
         if is_unset(value) {
             self.var_elsewhere(var, self.base)
         } else {
+            self.note_place(self.base, var.place);
             self.heap.current_version(value.clone())
         }
     }
@@ -92,12 +93,17 @@ impl<'a> Vm<'_, 'a> {
                 Otherwise::Outer(outer) => {
                     let value = self.slot(base, outer.0);
                     if !is_unset(value) {
+                        self.note_place(base, outer.0);
                         return self.heap.current_version(value.clone());
                     }
                     otherwise = &outer.1;
                 }
                 Otherwise::Context => return self.lookup(&var.key),
-                Otherwise::Undefined => return undefined(&var.key),
+                Otherwise::Undefined => {
+                    let value = undefined(&var.key);
+                    self.note_value(&value);
+                    return value;
+                }
             }
         }
     }
@@ -109,6 +115,7 @@ impl<'a> Vm<'_, 'a> {
         loop {
             let value = self.slot(base, place);
             if !is_unset(value) {
+                self.note_place(base, place);
                 return Some(value.clone());
             }
             match otherwise {
@@ -126,7 +133,9 @@ impl<'a> Vm<'_, 'a> {
             && let Data::Variables(variables) = &self.data
             && let Some(value) = variables.find(key)
         {
-            return self.heap.current_version(Value::Json(value));
+            let value = Value::Json(value);
+            self.note_value(&value);
+            return self.heap.current_version(value);
         }
         self.lookup_slowly(key)
     }
@@ -136,7 +145,11 @@ impl<'a> Vm<'_, 'a> {
         self.find_name(self.context, key)
             .map(|value| self.heap.current_version(value))
             .or_else(|| self.global(key.name()))
-            .unwrap_or_else(|| undefined(key))
+            .unwrap_or_else(|| {
+                let value = undefined(key);
+                self.note_value(&value);
+                value
+            })
     }
 
     fn find_name(&self, context: usize, key: &Key) -> Option<Value<'a>> {
@@ -155,6 +168,7 @@ impl<'a> Vm<'_, 'a> {
                 if let Some(found) = top_level.find(name) {
                     let value = &self.slots[base + found.slot as usize];
                     if !is_unset(value) {
+                        self.note_slot(base + found.slot as usize);
                         return Some(value.clone());
                     }
                 }
@@ -164,10 +178,11 @@ impl<'a> Vm<'_, 'a> {
             }
             next = context.parent;
         }
-        match &self.data {
+        let found = match &self.data {
             Data::Variables(variables) => variables.find(key).map(Value::Json),
             Data::Value(value) => self.heap.attribute(value, key),
-        }
+        };
+        found.inspect(|value| self.note_value(value))
     }
 
     /// The value of a name in the scopes around an include or a scoped block, if it is set.

@@ -33,7 +33,7 @@ impl Quick {
     }
 }
 
-impl<'a> Vm<'_, 'a> {
+impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// `value|length` for data of the caller.
     #[inline]
     pub(super) fn quick_length(&self, value: &Value<'a>) -> Option<Value<'a>> {
@@ -47,7 +47,7 @@ impl<'a> Vm<'_, 'a> {
     }
 
     /// Prints `{{ value|filter }}` by the fast path; returns `false` if it does not support this value.
-    pub(super) fn print_quick<P: Provenance>(
+    pub(super) fn print_quick(
         &self,
         value: &Value<'a>,
         quick: Quick,

@@ -4,9 +4,10 @@ use hinagata_value::{
     Budget, Calls, ErrorKind, Heap, Off, Output, Provenance, Result, Segments, Variables, Written,
 };
 
-use super::{Render, Traced};
+use super::{Mapped, Render};
 use crate::{
-    Meter, Pool, SourceMap, Template, Used, library::Library, session::Session, structure::refuse_roles,
+    Meter, Pool, SourceMap, Template, Used, library::Library, session::Session, source_map::MapBuilder,
+    structure::refuse_roles,
 };
 
 /// A completed pass.
@@ -19,17 +20,19 @@ pub(super) struct FinishedPass<P, M> {
 
 impl Render<'_> {
     pub(super) fn render_written(&self, template: &Template, variables: &dyn Variables) -> Result<Written> {
-        let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), None, |_| ())?;
+        let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), None, |_, _, _| ())?;
         Ok(self.finish_pass(ran).0)
     }
 
-    pub(super) fn traced_pass(
+    pub(super) fn mapped_pass(
         &self,
         template: &Template,
         variables: &dyn Variables,
         calls: &Calls,
     ) -> Result<FinishedPass<Segments, SourceMap>> {
-        self.one_pass(template, variables, calls, None, SourceMap::from_library)
+        self.one_pass(template, variables, calls, None, |library, heap, written| {
+            MapBuilder::new(library, heap, variables, calls).build(written)
+        })
     }
 
     /// Adds the last pass of a render to the meter and returns its result.
@@ -40,19 +43,19 @@ impl Render<'_> {
         (ran.written, ran.seen)
     }
 
-    pub(super) fn finish_traced(&self, ran: FinishedPass<Segments, SourceMap>) -> Traced {
+    pub(super) fn finish_mapped(&self, ran: FinishedPass<Segments, SourceMap>) -> Mapped {
         let (written, map) = self.finish_pass(ran);
-        Traced { written, map }
+        Mapped { written, map }
     }
 
-    /// Runs one pass over the template. `look` gets the templates that it used.
+    /// Runs one pass over the template. `look` gets the templates that it used, its values and its output.
     pub(super) fn one_pass<P: Provenance, M>(
         &self,
         template: &Template,
         variables: &dyn Variables,
         calls: &Calls,
         pool: Option<&Pool>,
-        look: impl FnOnce(&Library<'_>) -> M,
+        look: impl FnOnce(&Library<'_>, &Heap<'_>, &Written<P>) -> M,
     ) -> Result<FinishedPass<P, M>> {
         let before = self.meter.map_or_else(Used::default, Meter::used);
         let budget = self.pass_budget(before);
@@ -72,7 +75,7 @@ impl Render<'_> {
             return Err(error);
         }
         template.remember_size(written.text.len());
-        let seen = look(&library);
+        let seen = look(&library, &heap, &written);
         Ok(FinishedPass { written, seen, used })
     }
 

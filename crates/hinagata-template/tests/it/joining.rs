@@ -276,14 +276,14 @@ fn places_ways_and_origins_have_joined_names() {
     assert_eq!(error.place().expect("has one").template, "shared:leaf.md");
     let way: Vec<_> = error.chain().iter().map(|place| place.template.as_str()).collect();
     assert_eq!(way, ["shared:mid.gotmpl", "a:main.md"]);
-    let traced =
-        Render::new().with_sources(&sources).render_traced(&main, &json!({"x": "X"})).expect("renders");
-    let segments = &traced.written.provenance;
-    let origins: Vec<_> = segments
-        .segments()
+    let mapped =
+        Render::new().with_sources(&sources).render_mapped(&main, &json!({"x": "X"})).expect("renders");
+    let origins: Vec<_> = mapped
+        .map
+        .spans
         .iter()
-        .filter_map(|segment| traced.map.origin(segments, segment))
-        .map(|origin| origin.place.template)
+        .filter_map(|span| mapped.map.place(span.place))
+        .map(|place| place.template)
         .collect();
     assert_eq!(origins, ["shared:leaf.md"]);
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use hinagata_value::{
-    Budget, CallId, Limits, Off, Output, Part, Provenance, Result, Segments, Site, Turn, Value, Written,
+    Budget, CallId, Limits, Off, Output, Part, Provenance, Result, Segments, Site, Step, StepKind, Value,
+    Written,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -76,9 +77,9 @@ fn run<'a, P: Provenance>(nodes: &[Node], output: &mut Output<'a, P>, budget: &'
             }
             Node::Loop { site, turns, body } => {
                 for turn in 0..*turns {
-                    output.provenance().enter_turn(at(*site), turn);
+                    output.provenance().enter_step(StepKind::Turn, at(*site), turn);
                     let result = run(body, output, budget);
-                    output.provenance().leave_turn();
+                    output.provenance().leave_step();
                     result?;
                 }
             }
@@ -212,11 +213,11 @@ proptest! {
         run(&nodes, &mut output, &budget).expect("no limit is near");
         let Written { text, provenance: record, .. } = output.finish();
         assert_covers(&record, &text);
-        let turn_of = |turn: &Turn| (turn.site.node, turn.index);
+        let turn_of = |turn: &Step| (turn.site.node, turn.index);
         for (offset, (node, turns)) in expected.origins.iter().enumerate() {
             let segment = record.segment_at(offset).expect("covered");
             prop_assert_eq!(segment.site, at(*node));
-            let found: Vec<_> = record.turns_of(segment).map(turn_of).collect();
+            let found: Vec<_> = record.steps_to(segment.step).map(turn_of).collect();
             prop_assert_eq!(&found, turns);
         }
         prop_assert_eq!(record.segment_at(text.len()), None);
@@ -228,12 +229,12 @@ proptest! {
         let mut output: Output<'_, Segments> = Output::new(&budget);
         run(&nodes, &mut output, &budget).expect("no limit is near");
         let record = output.finish().provenance;
-        let mut used = vec![false; record.turns().len()];
+        let mut used = vec![false; record.steps().len()];
         for segment in record.segments() {
-            let mut next = segment.turn;
+            let mut next = segment.step;
             while let Some(turn) = next {
                 used[turn.0 as usize] = true;
-                next = record.turns()[turn.0 as usize].parent;
+                next = record.steps()[turn.0 as usize].parent;
             }
         }
         prop_assert!(used.iter().all(|used| *used));
