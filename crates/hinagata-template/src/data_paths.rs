@@ -40,7 +40,11 @@ impl DataPaths {
             return Self { found: search.found };
         }
         if let Some(whole) = variables.as_json() {
-            search.note(address(whole), &Root::Variable(VariablePath::whole_data()));
+            let root = Root::Variable(VariablePath::whole_data());
+            match whole {
+                Json::Object(_) => search.note(address(whole), &root),
+                _ => search.walk(whole, &root),
+            }
         }
         for name in variables.names() {
             if let Some(json) = variables.find(&Key::new(name)) {

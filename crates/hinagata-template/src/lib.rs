@@ -60,6 +60,7 @@ pub use messages::{Content, Message};
 pub use meter::{Meter, Used};
 pub use options::Options;
 pub use pool::{Pool, PooledText};
+pub use refine::{Piece, unchanged_pieces};
 pub use render::{Mapped, Render, Traced};
 pub use source_map::{
     AbsentPiece, DataOrigin, SourceMap, Span, SpanKind, SpanPlace, SpanStep, SpanValue,

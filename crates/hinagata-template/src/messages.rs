@@ -10,6 +10,8 @@
 //! space between a mark and a text on the same line. The indentation of a text that starts on its own line
 //! is preserved. All whitespace at its end is removed. Empty texts are left out.
 
+use std::ops::Range;
+
 use hinagata_value::{Error, ErrorKind, Mark, MarkKind, Part, Result, Written};
 use serde_json::Value as Json;
 
@@ -96,6 +98,27 @@ pub(crate) fn split_content<P>(written: &Written<P>) -> Result<Vec<Content>> {
     }
     text(from, written.text.len(), &mut content);
     Ok(content)
+}
+
+/// The ranges of the output that [`split_messages`] makes texts of, in their order.
+pub(crate) fn message_ranges<P>(written: &Written<P>) -> Vec<Range<usize>> {
+    let ranges = ranges_between_marks(written).map(|range| {
+        let text = written.text.get(range.clone()).unwrap_or_default();
+        let kept = without_layout(text);
+        let start = range.start + (kept.as_ptr().addr() - text.as_ptr().addr());
+        start..start + kept.len()
+    });
+    ranges.filter(|range| !range.is_empty()).collect()
+}
+
+/// The ranges of the output that [`split_content`] makes texts of, in their order.
+pub(crate) fn content_ranges<P>(written: &Written<P>) -> Vec<Range<usize>> {
+    ranges_between_marks(written).filter(|range| !range.is_empty()).collect()
+}
+
+fn ranges_between_marks<P>(written: &Written<P>) -> impl Iterator<Item = Range<usize>> {
+    let ends = written.marks.iter().map(|mark| mark.offset).chain([written.text.len()]);
+    ends.scan(0, |start, end| Some(std::mem::replace(start, end)..end))
 }
 
 /// The part of a mark.

@@ -19,14 +19,15 @@ const MOST_TRIED: usize = 16;
 
 /// A piece of the text that is a piece of one input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Piece {
-    /// Where it is in the text.
-    pub(crate) start: usize,
-    pub(crate) end: usize,
+pub struct Piece {
+    /// Its first byte in the text.
+    pub start: usize,
+    /// The byte after its last one in the text.
+    pub end: usize,
     /// The input, by its number.
-    pub(crate) input: usize,
+    pub input: usize,
     /// Where it starts in the input.
-    pub(crate) from: usize,
+    pub from: usize,
 }
 
 /// The pieces of `text` that are, in order, unchanged pieces of exactly one of `inputs`.
@@ -85,6 +86,31 @@ pub(crate) fn find_pieces(text: &str, inputs: &[&str]) -> Vec<Piece> {
     pieces
 }
 
+/// The pieces of `after` that are unchanged from `before`, in order: the common start and end, and what is found between
+/// them with bounded work.
+#[must_use]
+pub fn unchanged_pieces(before: &str, after: &str) -> Vec<Piece> {
+    let head = common_prefix(after, before);
+    let (rest_before, rest_after) = (&before[head..], &after[head..]);
+    let bytes = rest_before.bytes().rev().zip(rest_after.bytes().rev());
+    let mut tail = bytes.take_while(|(a, b)| a == b).count();
+    while !rest_after.is_char_boundary(rest_after.len() - tail) {
+        tail -= 1;
+    }
+    let piece = |start, len, from| Piece { start, end: start + len, input: 0, from };
+    let mut pieces = vec![piece(0, head, 0)];
+    let middle_before = &rest_before[..rest_before.len() - tail];
+    let middle_after = &rest_after[..rest_after.len() - tail];
+    pieces.extend(
+        find_pieces(middle_after, &[middle_before])
+            .into_iter()
+            .map(|found| piece(head + found.start, found.end - found.start, head + found.from)),
+    );
+    pieces.push(piece(after.len() - tail, tail, before.len() - tail));
+    pieces.retain(|piece| piece.end > piece.start);
+    pieces
+}
+
 /// All runs of [`SHORTEST`] characters, with their places.
 fn grams_of(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let starts = text.char_indices().map(|(at, _)| at);
@@ -129,6 +155,21 @@ mod tests {
     fn pieces_follow_the_order_of_the_input_and_a_whole_input_may_repeat() {
         assert_eq!(pieces("world hello", &["hello world"]), [("world", 0, 6)]);
         assert_eq!(pieces("name/name", &["name"]), [("name", 0, 0), ("name", 0, 0)]);
+    }
+
+    #[test]
+    fn a_changed_text_keeps_its_start_its_end_and_long_pieces_between() {
+        let (before, after) = ("Dear Yuki, the lamp is lit. Bye", "Dear Rumi, now the lamp is lit? Bye");
+        let kept: Vec<_> = unchanged_pieces(before, after)
+            .into_iter()
+            .map(|piece| {
+                let text = &after[piece.start..piece.end];
+                assert_eq!(text, &before[piece.from..piece.from + text.len()]);
+                text
+            })
+            .collect();
+        assert_eq!(kept, ["Dear ", " the lamp is lit", " Bye"]);
+        assert_eq!(unchanged_pieces("雛", "雞"), [], "half a character is none");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod run;
 
-use std::fmt;
+use std::{fmt, ops::Range};
 
 use hinagata_value::{
     Call, Calls, Cancel, Functions, Limits, Off, Pass, Result, Segments, Source, Variables, Written,
@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 use crate::{
     Cache, Content, JoinedNames, Message, Meter, NoSources, Pool, PooledText, SourceMap, Sources, Template,
-    messages::{split_content, split_messages},
+    messages::{content_ranges, message_ranges, split_content, split_messages},
     structure::default_functions,
 };
 
@@ -233,6 +233,18 @@ impl<'r> Render<'r> {
     /// When it holds bytes that are not UTF-8, or starts a message.
     pub fn split_content<P>(&self, written: &Written<P>) -> Result<Vec<Content>> {
         split_content(written)
+    }
+
+    /// The ranges of an output that [`Render::split_messages`] makes texts of, in their order.
+    #[must_use]
+    pub fn message_ranges<P>(&self, written: &Written<P>) -> Vec<Range<usize>> {
+        message_ranges(written)
+    }
+
+    /// The ranges of an output that [`Render::split_content`] makes texts of, in their order.
+    #[must_use]
+    pub fn content_ranges<P>(&self, written: &Written<P>) -> Vec<Range<usize>> {
+        content_ranges(written)
     }
 
     /// Makes one pass of a render whose functions may call other programs.

@@ -238,6 +238,24 @@ impl Sites {
     }
 }
 
+impl Span {
+    /// The place of the rest of a text, without its first `skipped` bytes.
+    #[must_use]
+    pub fn place_after(&self, map: &SourceMap, skipped: &str) -> SpanPlace {
+        let template = map.templates.get(self.place.template as usize);
+        let source = template.and_then(|template| template.source().text().get(self.place.start as usize..));
+        let bytes = source.and_then(|source| literal_length(source, skipped)).unwrap_or_default();
+        SpanPlace { start: self.place.start + bytes as u32, ..self.place }
+    }
+
+    /// The place of the start of a text, of which only `kept` is left.
+    #[must_use]
+    pub fn place_of_start(&self, map: &SourceMap, kept: &str) -> SpanPlace {
+        let end = self.place_after(map, kept).start;
+        SpanPlace { end, ..self.place }
+    }
+}
+
 /// The bytes of `source` that the literal `text` takes, if it starts with it. A line end of the source may be
 /// `\r\n` or `\r` where the text has `\n`.
 fn literal_length(source: &str, text: &str) -> Option<usize> {

@@ -12,7 +12,7 @@ use std::{
 use hashbrown::HashMap;
 use serde_json::Value as Json;
 
-use crate::{Map, Metered, Pieces, Segments, Source, Value};
+use crate::{List, Map, Metered, Pieces, Segments, Source, Value};
 
 /// A set of reads of one render, by its number in [`Trace`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,6 +78,12 @@ pub trait SlotInputs: Default {
 
     /// The inputs of the variable at `slot`.
     fn slot_inputs(&self, slot: usize) -> InputsId;
+
+    /// Sets what the conditions around the running statement depend on; returns what they depended on before.
+    fn set_conditions(&mut self, inputs: InputsId) -> InputsId;
+
+    /// What the conditions around the running statement depend on.
+    fn conditions(&self) -> InputsId;
 }
 
 impl SlotInputs for () {
@@ -96,6 +102,16 @@ impl SlotInputs for () {
     fn slot_inputs(&self, _slot: usize) -> InputsId {
         InputsId::NONE
     }
+
+    #[inline(always)]
+    fn set_conditions(&mut self, _inputs: InputsId) -> InputsId {
+        InputsId::NONE
+    }
+
+    #[inline(always)]
+    fn conditions(&self) -> InputsId {
+        InputsId::NONE
+    }
 }
 
 /// The inputs of variables in a recorded render.
@@ -103,6 +119,7 @@ impl SlotInputs for () {
 pub struct SlotRecord {
     slots: Vec<InputsId>,
     assigned: InputsId,
+    conditions: InputsId,
 }
 
 impl SlotInputs for SlotRecord {
@@ -123,6 +140,14 @@ impl SlotInputs for SlotRecord {
 
     fn slot_inputs(&self, slot: usize) -> InputsId {
         self.slots.get(slot).copied().unwrap_or_default()
+    }
+
+    fn set_conditions(&mut self, inputs: InputsId) -> InputsId {
+        std::mem::replace(&mut self.conditions, inputs)
+    }
+
+    fn conditions(&self) -> InputsId {
+        self.conditions
     }
 }
 
@@ -148,9 +173,9 @@ pub struct Trace<'a> {
     captures: HashMap<usize, Capture<'a>>,
     /// The number of captures at which those that no value holds any more are removed.
     next_sweep: usize,
-    /// The inputs of values that were stored in a namespace. The weak reference keeps its address from being used
+    /// The inputs of values that were stored in a container. The weak reference keeps its address from being used
     /// again.
-    holders: HashMap<usize, (Weak<Map<'a>>, InputsId)>,
+    holders: HashMap<usize, (Holder<'a>, InputsId)>,
     next_holder_sweep: usize,
     names: Vec<Rc<str>>,
     name_numbers: HashMap<Rc<str>, u32>,
@@ -172,6 +197,21 @@ impl Captured<'_> {
         match self {
             Self::Text(text) => text.strong_count() > 0,
             Self::Pieces(pieces) => pieces.strong_count() > 0,
+        }
+    }
+}
+
+/// A container that a template changed.
+enum Holder<'a> {
+    List(Weak<List<'a>>),
+    Map(Weak<Map<'a>>),
+}
+
+impl Holder<'_> {
+    fn is_alive(&self) -> bool {
+        match self {
+            Self::List(list) => list.strong_count() > 0,
+            Self::Map(map) => map.strong_count() > 0,
         }
     }
 }
@@ -365,11 +405,16 @@ impl<'a> Trace<'a> {
         &self.data
     }
 
-    /// Adds the inputs of a value that is stored in a namespace.
+    /// Adds the inputs of a value that is stored in a list, a map or a namespace.
     pub fn add_holder(&mut self, holder: &Value<'a>, inputs: InputsId) {
-        let (Some(address), Value::Namespace(map)) = (holder.address(), holder) else { return };
+        let weak = match holder {
+            Value::Namespace(map) | Value::Map(map) => Holder::Map(Rc::downgrade(map)),
+            Value::List(list) => Holder::List(Rc::downgrade(list)),
+            _ => return,
+        };
+        let Some(address) = holder.address() else { return };
         if self.holders.len() >= self.next_holder_sweep.max(1024) {
-            self.holders.retain(|_, (map, _)| map.strong_count() > 0);
+            self.holders.retain(|_, (holder, _)| holder.is_alive());
             self.next_holder_sweep = self.holders.len() * 2;
         }
         let mark = self.mark();
@@ -378,7 +423,7 @@ impl<'a> Trace<'a> {
         }
         self.read_inputs(inputs);
         let inputs = self.take_inputs(mark);
-        self.holders.insert(address, (Rc::downgrade(map), inputs));
+        self.holders.insert(address, (weak, inputs));
     }
 
     /// The number of a name.

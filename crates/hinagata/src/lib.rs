@@ -40,7 +40,8 @@ pub mod ports;
 mod secrets;
 
 pub use engine::{
-    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, Layer, Message, OverriddenValue,
+    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, ExplainMap, Layer, MapUnits, Message,
+    OverriddenValue,
     PlanCacheStats, ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness,
     Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable,
     Validation, Warning, WeakEngine, from_text,

@@ -4,3 +4,4 @@ mod architecture;
 mod command;
 mod documents;
 mod runner;
+mod source_map;

@@ -149,6 +149,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         name: &str,
         arguments: &Arguments<'_, 'a>,
     ) -> Result<Value<'a>> {
+        self.note_stored(receiver);
         methods::call_method(&self.cx(), receiver, name, arguments)?
             .ok_or_else(|| Error::runtime(format!("unknown method '{name}'")))
     }

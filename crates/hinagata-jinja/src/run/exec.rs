@@ -68,10 +68,13 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
                     self.budget.charge_steps(1)?;
                     let mark = self.mark();
                     let holds = self.test(&arm.test).map_err(|error| self.set_final_place(error, arm.span))?;
-                    let inputs = self.take_inputs(mark);
                     if holds {
-                        return self.exec(&arm.body, out);
+                        let before = self.enter_condition(mark);
+                        let flow = self.exec(&arm.body, out);
+                        self.leave_condition(before);
+                        return flow;
                     }
+                    let inputs = self.take_inputs(mark);
                     self.record_absent(arm.span, AbsentReason::Condition, inputs, out);
                 }
                 self.exec(otherwise, out)

@@ -78,10 +78,41 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let mark = self.mark();
         let result = eval(self)?;
         if P::ON {
+            // What a condition lets happen depends on the condition too.
+            let conditions = self.slot_inputs.conditions();
+            self.heap.trace().borrow_mut().read_inputs(conditions);
             let inputs = self.take_inputs(mark);
             self.slot_inputs.set_assigned(inputs);
         }
         Ok(result)
+    }
+
+    /// Enters the body of a condition that read what was logged after `mark`.
+    #[inline(always)]
+    pub(super) fn enter_condition(&mut self, mark: usize) -> InputsId {
+        if !P::ON {
+            return InputsId::NONE;
+        }
+        let before = self.slot_inputs.conditions();
+        self.heap.trace().borrow_mut().read_inputs(before);
+        let inputs = self.take_inputs(mark);
+        self.slot_inputs.set_conditions(inputs)
+    }
+
+    /// Leaves the body of a condition.
+    #[inline(always)]
+    pub(super) fn leave_condition(&mut self, before: InputsId) {
+        if P::ON {
+            self.slot_inputs.set_conditions(before);
+        }
+    }
+
+    /// Records that a method may store its arguments in `receiver`.
+    #[inline(always)]
+    pub(super) fn note_stored(&self, receiver: &Value<'a>) {
+        if P::ON {
+            self.heap.trace().borrow_mut().add_holder(receiver, self.slot_inputs.assigned());
+        }
     }
 
     /// Stores the assigned inputs for a slot of the running frame.

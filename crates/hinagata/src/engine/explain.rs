@@ -6,7 +6,7 @@ use std::{
 };
 
 use hinagata_template::{
-    Content, Graph, PathPart, Position, TemplateUse, TemplateUseKind, Usage, VariableUse,
+    Content, Graph, PathPart, Position, TemplateUse, TemplateUseKind, Usage, VariablePath, VariableUse,
 };
 use serde_json::Value;
 
@@ -28,14 +28,16 @@ use crate::{
 
 /// Records what a render does.
 pub(super) struct Tracer {
+    /// Whether a source map is requested.
+    pub(super) is_mapped: bool,
     since: Instant,
     times: Times,
     calls: Vec<TracedCall>,
 }
 
 impl Tracer {
-    pub(super) fn start() -> Self {
-        Self { since: Instant::now(), times: Times::default(), calls: Vec::new() }
+    pub(super) fn start(is_mapped: bool) -> Self {
+        Self { is_mapped, since: Instant::now(), times: Times::default(), calls: Vec::new() }
     }
 
     /// Adds the time since the last phase to a phase.
@@ -63,6 +65,7 @@ impl Tracer {
             calls: mask_errors(self.calls, call),
             sizes: message_sizes(body),
             times: self.times,
+            map: None,
         }
     }
 }
@@ -200,8 +203,13 @@ fn line_column(position: Position) -> LineColumn {
 
 /// The name in the trace. Under a reserved name, it includes the next step of the path.
 fn display_name(variable: &VariableUse) -> String {
-    let root = &variable.path.root;
-    match variable.path.parts.first() {
+    path_name(&variable.path)
+}
+
+/// The name of the traced variable that a path belongs to.
+pub(super) fn path_name(path: &VariablePath) -> String {
+    let root = &path.root;
+    match path.parts.first() {
         Some(PathPart::Key(key)) if RESERVED.contains(&&**root) => format!("{root}.{key}"),
         _ => root.to_string(),
     }
@@ -210,7 +218,7 @@ fn display_name(variable: &VariableUse) -> String {
 /// A value of a variable: its layer, where it came from, and the value.
 type LayerValue = (Layer, String, Value);
 
-fn trace_variable(call: &Call<'_>, layers: &Layers<'_>, name: &str) -> TracedVariable {
+pub(super) fn trace_variable(call: &Call<'_>, layers: &Layers<'_>, name: &str) -> TracedVariable {
     let root = name.split('.').next().unwrap_or(name);
     let is_secret = call.plan.inherited.parameters.get(root).is_some_and(|parameter| parameter.secret);
     let secrets = call.secrets();

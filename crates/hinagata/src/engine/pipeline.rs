@@ -60,7 +60,7 @@ impl Engine {
     /// # Errors
     /// As [`Engine::render`].
     pub async fn explain(&self, request: &Request<'_>) -> Result<Rendered> {
-        self.run_pipeline(request, Some(Tracer::start())).await
+        self.run_pipeline(request, Some(Tracer::start(request.is_mapped))).await
     }
 
     /// As [`Engine::explain`], blocking the thread.
@@ -218,7 +218,7 @@ impl Call<'_> {
         mut warnings: Vec<Warning>,
         trace: Option<Box<Trace>>,
     ) -> Rendered {
-        let RenderOutput { body, module } = output;
+        let RenderOutput { body, module, .. } = output;
         let read = std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner));
         warnings.extend(self.file_secrets.take_warnings());
         for left_out in module.iter().flat_map(|prompt| &prompt.warnings) {
@@ -289,8 +289,13 @@ impl Call<'_> {
         for warning in &mut warnings {
             warning.error = secrets.redact_error(warning.error.clone());
         }
-        let trace = tracer.map(|tracer| Box::new(tracer.into_trace(self, &layers, &output.body)));
-        Ok(self.finish_render(output, warnings, trace))
+        let Some(tracer) = tracer else { return Ok(self.finish_render(output, warnings, None)) };
+        let map = tracer.is_mapped.then(|| self.explain_map(&layers, &output));
+        let mut output = output;
+        let mut trace = tracer.into_trace(self, &layers, &output.body);
+        self.mask_body(&mut output, map.as_ref());
+        trace.map = map.map(Box::new);
+        Ok(self.finish_render(output, warnings, Some(Box::new(trace))))
     }
 
     /// Warns a caller with a restricted reach that a template may lack shared variables. It does not name them, because the
@@ -354,7 +359,9 @@ impl Call<'_> {
         let mut output = self.render_templates(layers, mode, python, warnings, tracer).await?;
         record_phase(tracer, |times| &mut times.render);
         if definition.hooks.post_render.is_some() {
+            let maps = std::mem::take(&mut output.maps);
             output = self.post_render(output.body, layers, python, tracer).await?.into();
+            output.maps = self.maps_after_hook(maps, &output.body);
             record_phase(tracer, |times| &mut times.hooks);
         }
         self.check_output_limit(output)
@@ -401,7 +408,9 @@ impl Call<'_> {
             // A run is not `Send`: it ends before anything is awaited.
             let (step, namespaces) = {
                 let late = plan.reads.anything.then(|| LateProviders::new(self, layers));
-                let run = Run { late: late.as_ref(), ..self.template_run(other_mode.clone(), mode) };
+                let is_mapped = tracer.as_ref().is_some_and(|tracer| tracer.is_mapped);
+                let run =
+                    Run { late: late.as_ref(), is_mapped, ..self.template_run(other_mode.clone(), mode) };
                 let step = match calls {
                     None => run.run_immediately(layers).map(Step::Done),
                     Some(_) => run.run_pass(layers, &mut pending),
@@ -436,6 +445,7 @@ impl Call<'_> {
     fn template_run(&self, options: Option<Arc<Options>>, undefined: UndefinedMode) -> Run<'_> {
         Run {
             late: None,
+            is_mapped: false,
             plan: self.plan,
             catalog: &self.snapshot.catalog,
             cache: &self.engine.0.cache,

@@ -28,6 +28,7 @@ pub struct Request<'a> {
     pub(super) cancel: Option<Cancel>,
     pub(super) deadline: Option<Instant>,
     pub(super) unchecked: bool,
+    pub(super) is_mapped: bool,
 }
 
 static NO_VARIABLES: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
@@ -45,6 +46,7 @@ impl<'a> Request<'a> {
             cancel: None,
             deadline: None,
             unchecked: false,
+            is_mapped: true,
         }
     }
 
@@ -82,6 +84,13 @@ impl<'a> Request<'a> {
     #[must_use]
     pub fn without_checks(mut self) -> Self {
         self.unchecked = true;
+        self
+    }
+
+    /// Leaves the source map out of an explanation.
+    #[must_use]
+    pub fn without_map(mut self) -> Self {
+        self.is_mapped = false;
         self
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata_module::{CompiledPrompt, escape_headings, may_have_heading};
-use hinagata_template::{Cache, Content, Message, Meter, Options, Render, Template};
+use hinagata_template::{Cache, Content, Mapped, Message, Meter, Options, Render, Template};
 use hinagata_value::{Call, CallId, Calls, Cancel, Pass, Variables};
 use serde_json::{Map, Value};
 
@@ -16,6 +16,7 @@ use super::{
     plan::{Plan, PlannedBody, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
     rendered::RenderedBody,
     sources::PromptSources,
+    spans::MappedText,
 };
 use crate::{Catalog, Code, Error, Reason, Result, definition::UndefinedMode};
 
@@ -33,6 +34,8 @@ pub(super) struct Run<'r> {
     pub(super) file_secrets: &'r FileSecrets<'r>,
     /// Stops a pass if a template reaches a provider that has not run.
     pub(super) late: Option<&'r LateProviders<'r>>,
+    /// Whether to record where each piece of the result comes from.
+    pub(super) is_mapped: bool,
 }
 
 /// The calls of one render over all passes, for each template.
@@ -55,11 +58,13 @@ pub(super) struct RenderOutput {
     pub(super) body: RenderedBody,
     /// The compiled prompt, if the prompt is a module.
     pub(super) module: Option<Arc<CompiledPrompt>>,
+    /// Where the texts come from, in their order, if requested.
+    pub(super) maps: Vec<MappedText>,
 }
 
 impl From<RenderedBody> for RenderOutput {
     fn from(body: RenderedBody) -> Self {
-        Self { body, module: None }
+        Self { body, module: None, maps: Vec::new() }
     }
 }
 
@@ -93,13 +98,25 @@ pub(super) struct TemplatePass<'p, 'r> {
     meter: Meter,
     next: usize,
     pub(super) wanted: Vec<WantedCall>,
+    maps: Vec<MappedText>,
+}
+
+/// Which pieces of an output are texts of the result.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// None: it is a role, or a field of a part.
+    Nothing,
+    /// All of it is one text.
+    Whole,
+    Messages,
+    Content,
 }
 
 impl Run<'_> {
     /// Runs a prompt that waits for no calls.
     pub(super) fn run_immediately(&self, layers: &Layers<'_>) -> Result<RenderOutput> {
         match &self.plan.body {
-            PlannedBody::Text { template, structured } => {
+            PlannedBody::Text { template, structured } if !self.is_mapped => {
                 let sources = self.sources(template);
                 let render = self.render(&sources);
                 let compiled = self.compiled(template)?;
@@ -110,7 +127,7 @@ impl Run<'_> {
                 .map(RenderOutput::from)
                 .map_err(|error| with_places(error, &sources))
             }
-            PlannedBody::Messages(_) | PlannedBody::Module(_) => {
+            PlannedBody::Text { .. } | PlannedBody::Messages(_) | PlannedBody::Module(_) => {
                 match self.run_pass(layers, &mut PendingCalls::default())? {
                     Step::Done(output) => Ok(output),
                     Step::Wait(_) => Err(Error::new(
@@ -125,26 +142,30 @@ impl Run<'_> {
     /// Runs one pass over all templates.
     pub(super) fn run_pass(&self, layers: &Layers<'_>, pending: &mut PendingCalls) -> Result<Step> {
         let meter = Meter::new(&self.plan.limits);
-        let mut pass = TemplatePass { run: self, layers, pending, meter, next: 0, wanted: Vec::new() };
+        let (wanted, maps) = (Vec::new(), Vec::new());
+        let mut pass = TemplatePass { run: self, layers, pending, meter, next: 0, wanted, maps };
         let body = match &self.plan.body {
             PlannedBody::Text { template, structured: false } => {
-                pass.run_outer(template, |_, written| written.into_text())?.map(RenderedBody::Text)
+                pass.run_outer(template, Cut::Whole, |_, written| written.into_text())?.map(RenderedBody::Text)
             }
             PlannedBody::Text { template, structured: true } => pass
-                .run_outer(template, |render, written| render.split_messages(&written))?
+                .run_outer(template, Cut::Messages, |render, written| render.split_messages(&written))?
                 .map(RenderedBody::Messages),
             PlannedBody::Messages(messages) => pass.messages(messages)?.map(RenderedBody::Messages),
             PlannedBody::Module(module) => {
                 return Ok(match pass.build_module(module)? {
                     Some(prompt) => {
-                        Step::Done(RenderOutput { body: RenderedBody::from(&*prompt), module: Some(prompt) })
+                        let body = RenderedBody::from(&*prompt);
+                        Step::Done(RenderOutput { body, module: Some(prompt), maps: pass.maps })
                     }
                     None => Step::Wait(pass.wanted),
                 });
             }
         };
         Ok(match body {
-            Some(body) if pass.wanted.is_empty() => Step::Done(body.into()),
+            Some(body) if pass.wanted.is_empty() => {
+                Step::Done(RenderOutput { body, module: None, maps: pass.maps })
+            }
             _ => Step::Wait(pass.wanted),
         })
     }
@@ -189,25 +210,27 @@ impl TemplatePass<'_, '_> {
     fn run_outer<T>(
         &mut self,
         template: &PlannedTemplate,
+        cut: Cut,
         finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
     ) -> Result<Option<T>> {
-        self.run_template(template, self.layers, false, finish)
+        self.run_template(template, self.layers, (false, cut), finish)
     }
 
     /// Runs a template inside a declared message, where no other message can start.
     fn run_inner<T>(
         &mut self,
         template: &PlannedTemplate,
+        cut: Cut,
         finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
     ) -> Result<Option<T>> {
-        self.run_template(template, self.layers, true, finish)
+        self.run_template(template, self.layers, (true, cut), finish)
     }
 
     fn run_template<T>(
         &mut self,
         template: &PlannedTemplate,
         variables: &dyn Variables,
-        inner: bool,
+        (inner, cut): (bool, Cut),
         finish: impl FnOnce(&Render<'_>, Written) -> hinagata_value::Result<T>,
     ) -> Result<Option<T>> {
         let number = self.next;
@@ -220,7 +243,25 @@ impl TemplatePass<'_, '_> {
         let compiled = self.run.compiled(template)?;
         let calls = self.pending.calls_of(number);
         let placed = |error| with_places(error, &sources);
-        match render.run_pass(&compiled, variables, calls).map_err(placed)? {
+        let pass = match self.run.is_mapped && cut != Cut::Nothing {
+            false => render.run_pass(&compiled, variables, calls).map_err(placed)?,
+            true => match render.run_mapped_pass(&compiled, variables, calls).map_err(placed)? {
+                Pass::Wait(pending) => Pass::Wait(pending),
+                Pass::Done(Mapped { written, map }) => {
+                    let ranges = match cut {
+                        Cut::Messages => render.message_ranges(&written),
+                        Cut::Content => render.content_ranges(&written),
+                        Cut::Whole | Cut::Nothing => std::iter::once(0..written.text.len()).collect(),
+                    };
+                    let names = map.templates.iter().map(Template::name);
+                    let origins = names.map(|name| sources.origin(name)).collect();
+                    self.maps.push(MappedText { text: written.text.clone(), map, origins, ranges });
+                    let hinagata_value::Written { text, marks, ends_with_value, .. } = written;
+                    Pass::Done(Written { text, marks, ends_with_value, ..Written::default() })
+                }
+            },
+        };
+        match pass {
             Pass::Done(written) => finish(&render, written).map(Some).map_err(placed),
             Pass::Wait(pending) => {
                 self.wanted.extend(pending.into_iter().map(|call| wanted_call(number, call)));
@@ -238,7 +279,8 @@ impl TemplatePass<'_, '_> {
         has_headings: bool,
     ) -> Result<Option<String>> {
         let number = self.next;
-        let text = self.run_template(template, variables, true, |_, written| written.into_text())?;
+        let inner = (true, Cut::Nothing);
+        let text = self.run_template(template, variables, inner, |_, written| written.into_text())?;
         match text {
             Some(text) if has_headings && may_have_heading(&text) => {
                 let escaped = self.escape_values(number, template, variables)?;
@@ -269,7 +311,7 @@ impl TemplatePass<'_, '_> {
     }
 
     fn text(&mut self, template: &PlannedTemplate) -> Result<Option<String>> {
-        self.run_inner(template, |_, written| written.into_text())
+        self.run_inner(template, Cut::Nothing, |_, written| written.into_text())
     }
 
     fn messages(&mut self, messages: &[PlannedMessage]) -> Result<Option<Vec<Message>>> {
@@ -308,7 +350,7 @@ impl TemplatePass<'_, '_> {
     fn part(&mut self, part: &PlannedPart) -> Result<Option<Vec<Content>>> {
         match part {
             PlannedPart::Text(template) => {
-                self.run_inner(template, |render, written| render.split_content(&written))
+                self.run_inner(template, Cut::Content, |render, written| render.split_content(&written))
             }
             PlannedPart::Other { kind, fields, home } => {
                 let Some(content) = self.value(fields)? else { return Ok(None) };

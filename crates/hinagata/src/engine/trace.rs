@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::layers::Layer;
+use super::{layers::Layer, spans::ExplainMap};
 
 /// What one render did: variables with their layers, templates, calls, hooks and times.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -22,6 +22,9 @@ pub struct Trace {
     pub sizes: Vec<Size>,
     /// The time of each phase.
     pub times: Times,
+    /// Where each piece of the result comes from. Doors show it beside the trace.
+    #[serde(skip)]
+    pub map: Option<Box<ExplainMap>>,
 }
 
 /// How a name resolved to a prompt.
