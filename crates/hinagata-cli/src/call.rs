@@ -158,22 +158,35 @@ impl Call {
         self
     }
 
-    /// Renders the prompt. With `explain`, the result has a trace.
-    pub(crate) fn render_prompt(
+    /// Renders the prompt.
+    pub(crate) fn render_prompt(&self, workspace: &Workspace, engine: &Engine) -> Result<Rendered, Failure> {
+        self.run_request(workspace, engine, Engine::render_blocking)
+    }
+
+    /// Renders the prompt with a trace, and with a source map if it `is_mapped`.
+    pub(crate) fn explain_prompt(
         &self,
         workspace: &Workspace,
         engine: &Engine,
-        explain: bool,
+        is_mapped: bool,
+    ) -> Result<Rendered, Failure> {
+        self.run_request(workspace, engine, |engine, request| match is_mapped {
+            true => engine.explain_blocking(request),
+            false => engine.explain_blocking(&request.clone().without_map()),
+        })
+    }
+
+    fn run_request(
+        &self,
+        workspace: &Workspace,
+        engine: &Engine,
+        run: impl FnOnce(&Engine, &Request<'_>) -> hinagata::Result<Rendered> + Send,
     ) -> Result<Rendered, Failure> {
         self.check_caller(workspace, engine)?;
         let variables = self.typed_variables(workspace, engine)?;
         let request = self.request(&variables);
         stack::run_with_stack(&workspace.host.settings.limits(), || {
-            let rendered = match explain {
-                true => engine.explain_blocking(&request),
-                false => engine.render_blocking(&request),
-            };
-            rendered.map_err(|error| with_limit_hint(error, workspace))
+            run(engine, &request).map_err(|error| with_limit_hint(error, workspace))
         })
     }
 

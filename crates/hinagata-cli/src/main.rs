@@ -35,6 +35,7 @@ mod request;
 mod scaffold;
 #[cfg(feature = "llm")]
 mod signals;
+mod source_map_file;
 mod stack;
 #[cfg(feature = "telemetry")]
 mod telemetry;

@@ -49,11 +49,11 @@ mod template;
 pub use analysis::{Graph, GraphUse, GraphVariable, analyze_graph, has_structure};
 pub use cache::Cache;
 pub use hinagata_jinja::UndefinedMode;
-pub use hinagata_value::{AbsentReason, StepKind};
 pub use hinagata_value::analysis::{
     Analysis, BlockDefinition, MacroDefinition, MacroParameter, NameUse, PassedVariables, PathPart, Position,
     RoleUse, TemplateUse, TemplateUseKind, Usage, VariablePath, VariableUse,
 };
+pub use hinagata_value::{AbsentReason, StepKind};
 pub use joined::JoinedNames;
 pub use language::Language;
 pub use messages::{Content, Message};
@@ -62,9 +62,7 @@ pub use options::Options;
 pub use pool::{Pool, PooledText};
 pub use refine::{Piece, unchanged_pieces};
 pub use render::{Mapped, Render, Traced};
-pub use source_map::{
-    AbsentPiece, DataOrigin, SourceMap, Span, SpanKind, SpanPlace, SpanStep, SpanValue,
-};
+pub use source_map::{AbsentPiece, DataOrigin, SourceMap, Span, SpanKind, SpanPlace, SpanStep, SpanValue};
 pub use sources::{MemorySources, NoSources, SourceText, Sources};
 pub use structure::{is_reserved, structure_functions};
 pub use template::Template;

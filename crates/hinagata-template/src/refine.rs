@@ -33,7 +33,7 @@ pub struct Piece {
 /// The pieces of `text` that are, in order, unchanged pieces of exactly one of `inputs`.
 pub(crate) fn find_pieces(text: &str, inputs: &[&str]) -> Vec<Piece> {
     let size: usize = inputs.iter().map(|input| input.len()).sum();
-    if text.len() > MOST_TEXT || size > MOST_INPUT {
+    if text.len() > MOST_TEXT || size > MOST_INPUT || text.len() < SHORTEST {
         return Vec::new();
     }
     let mut grams: HashMap<&str, Vec<(usize, usize)>> = HashMap::new();

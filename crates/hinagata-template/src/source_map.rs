@@ -1,6 +1,9 @@
 //! The source map of a rendered text: one span for each piece, with its origin.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use hinagata_value::{
     Absent, AbsentReason, Calls, Heap, InputsId, Place, Read, Segment, Segments, Site, Source, Step, StepId,
@@ -142,8 +145,7 @@ impl SourceMap {
     #[must_use]
     pub fn steps_to(&self, step: Option<u32>) -> Vec<&SpanStep> {
         let next = |id: Option<u32>| id.and_then(|id| self.steps.get(id as usize));
-        let mut steps: Vec<_> =
-            std::iter::successors(next(step), |step| next(step.parent)).collect();
+        let mut steps: Vec<_> = std::iter::successors(next(step), |step| next(step.parent)).collect();
         steps.reverse();
         steps
     }
@@ -273,43 +275,47 @@ fn literal_length(source: &str, text: &str) -> Option<usize> {
     Some(source.len() - rest.len())
 }
 
+/// The most bytes of inputs that are searched for unchanged pieces in one render.
+const MOST_SEARCHED: usize = 32 << 20;
+
 /// Converts the record of a render while its data is still there.
 pub(crate) struct MapBuilder<'b, 'a> {
     sites: Sites,
-    paths: DataPaths,
     heap: &'b Heap<'a>,
     map: SourceMap,
-    /// The values by document and by text.
-    value_numbers: HashMap<(usize, Arc<str>), u32>,
-    input_numbers: HashMap<InputsId, u32>,
+    /// The values that spans show, with what they print. Their paths are found at the end.
+    shown: Vec<(&'a Json, Arc<str>)>,
+    /// The numbers of shown values by address; those that are no strings by what they print, too.
+    shown_numbers: HashMap<(usize, Option<Arc<str>>), u32>,
+    /// The sets of inputs that spans refer to.
+    sets: Vec<InputsId>,
+    set_numbers: HashMap<InputsId, u32>,
+    /// The bytes of inputs that may still be searched.
+    searched: usize,
 }
 
 impl<'b, 'a> MapBuilder<'b, 'a> {
-    pub(crate) fn new(
-        library: &Library<'_>,
-        heap: &'b Heap<'a>,
-        variables: &dyn Variables,
-        calls: &Calls,
-    ) -> Self {
-        let trace = heap.trace().borrow();
-        let printed = trace.data().iter().map(|json| Read::Data(json));
-        let read = trace.sets().flat_map(|(_, reads)| reads.iter().copied());
-        let leaves = trace.sets().flat_map(|(_, reads)| reads.iter()).filter_map(|read| match read {
-            Read::Data(json) => Some(*json),
-            _ => None,
-        });
-        let mut inner = Vec::new();
-        leaves.for_each(|json| collect_texts(json, &mut inner));
-        let wanted = printed.chain(read).chain(inner.into_iter().map(Read::Data));
-        let paths = DataPaths::find(wanted, variables, calls);
-        drop(trace);
+    pub(crate) fn new(library: &Library<'_>, heap: &'b Heap<'a>) -> Self {
         let sites = Sites::from_library(library);
         let templates = sites.0.iter().map(|mapped| mapped.template.clone()).collect();
-        let map = SourceMap { templates, ..SourceMap::default() };
-        Self { sites, paths, heap, map, value_numbers: HashMap::new(), input_numbers: HashMap::new() }
+        Self {
+            sites,
+            heap,
+            map: SourceMap { templates, ..SourceMap::default() },
+            shown: Vec::new(),
+            shown_numbers: HashMap::new(),
+            sets: Vec::new(),
+            set_numbers: HashMap::new(),
+            searched: MOST_SEARCHED,
+        }
     }
 
-    pub(crate) fn build(mut self, written: &Written<Segments>) -> SourceMap {
+    pub(crate) fn build(
+        mut self,
+        written: &Written<Segments>,
+        variables: &dyn Variables,
+        calls: &Calls,
+    ) -> SourceMap {
         let record = &written.provenance;
         self.map.is_complete = record.is_complete();
         self.map.steps = record.steps().iter().map(|step| self.step(step)).collect();
@@ -321,7 +327,37 @@ impl<'b, 'a> MapBuilder<'b, 'a> {
             start = end;
         }
         self.map.absent = record.absent().iter().map(|absent| self.absent(absent)).collect();
+        self.resolve_origins(variables, calls);
         self.map
+    }
+
+    /// Finds the paths of shown values and inputs. A span of none of the data is computed.
+    fn resolve_origins(&mut self, variables: &dyn Variables, calls: &Calls) {
+        let trace = self.heap.trace().borrow();
+        let sets: Vec<_> = self.sets.iter().map(|id| (*id, trace.inputs(*id))).collect();
+        let read = sets.iter().flat_map(|(_, reads)| reads.iter().copied());
+        let wanted = self.shown.iter().map(|(json, _)| Read::Data(json)).chain(read);
+        let paths = DataPaths::find(wanted, variables, calls);
+        self.map.inputs = sets.iter().map(|(id, reads)| origins_of(*id, reads, &paths)).collect();
+        let mut kept = Vec::with_capacity(self.shown.len());
+        for (json, text) in &self.shown {
+            kept.push(paths.origin(Read::Data(json)).map(|origin| {
+                self.map.values.push(SpanValue { origin, text: Arc::clone(text) });
+                self.map.values.len() as u32 - 1
+            }));
+        }
+        for span in &mut self.map.spans {
+            span.kind = match span.kind {
+                SpanKind::Value { value, from } => match kept[value as usize] {
+                    Some(value) => SpanKind::Value { value, from },
+                    None => SpanKind::Computed,
+                },
+                SpanKind::Derived { inputs } if self.map.inputs[inputs as usize].is_empty() => {
+                    SpanKind::Computed
+                }
+                kind => kind,
+            };
+        }
     }
 
     fn step(&self, step: &Step) -> SpanStep {
@@ -371,38 +407,30 @@ impl<'b, 'a> MapBuilder<'b, 'a> {
 
     /// The kind of a span that shows `json` from the byte `from` of what it prints.
     fn value_kind(&mut self, json: &'a Json, from: usize, text: &str) -> SpanKind {
-        let Some(origin) = self.paths.origin(Read::Data(json)) else { return SpanKind::Computed };
-        let whole: &str = match json {
-            Json::String(whole) if whole.get(from..from + text.len()) == Some(text) => whole,
-            _ => text,
+        let (key, whole) = match json {
+            Json::String(whole) if whole.get(from..from + text.len()) == Some(text) => (None, whole.as_str()),
+            _ => (Some(Arc::from(text)), text),
         };
-        let key = (std::ptr::from_ref(json).addr(), Arc::<str>::from(whole));
-        let next = self.map.values.len() as u32;
-        let value = match self.value_numbers.get(&key) {
-            Some(number) => *number,
-            None => {
-                self.map.values.push(SpanValue { origin, text: Arc::clone(&key.1) });
-                self.value_numbers.insert(key, next);
-                next
-            }
-        };
+        let key = (std::ptr::from_ref(json).addr(), key);
+        let next = self.shown.len() as u32;
+        let value = *self.shown_numbers.entry(key).or_insert(next);
+        if value == next {
+            self.shown.push((json, Arc::from(whole)));
+        }
         SpanKind::Value { value, from }
     }
 
     /// Adds a text that was made of inputs, with the unchanged pieces of its inputs as spans of their own.
-    fn add_made(&mut self, inputs: InputsId, (start, text): (usize, &str), place: SpanPlace, step: Option<u32>) {
-        let mut texts: Vec<&'a Json> = Vec::new();
-        for read in self.heap.trace().borrow().inputs(inputs).iter() {
-            if let Read::Data(json) = read {
-                collect_texts(json, &mut texts);
-            }
-        }
+    fn add_made(
+        &mut self,
+        inputs: InputsId,
+        (start, text): (usize, &str),
+        place: SpanPlace,
+        step: Option<u32>,
+    ) {
+        let texts = self.input_texts(inputs);
         let strings: Vec<&str> = texts.iter().map(|json| json.as_str().unwrap_or_default()).collect();
-        let number = self.inputs(inputs);
-        let kind = match self.map.inputs[number as usize].is_empty() {
-            true => SpanKind::Computed,
-            false => SpanKind::Derived { inputs: number },
-        };
+        let kind = SpanKind::Derived { inputs: self.inputs(inputs) };
         let mut at = 0;
         for piece in find_pieces(text, &strings) {
             if piece.start > at {
@@ -417,51 +445,66 @@ impl<'b, 'a> MapBuilder<'b, 'a> {
         }
     }
 
+    /// The strings in a set of inputs, as far as they may still be searched.
+    fn input_texts(&mut self, inputs: InputsId) -> Vec<&'a Json> {
+        let mut texts = Texts { found: Vec::new(), seen: HashSet::new(), left: self.searched };
+        for read in self.heap.trace().borrow().inputs(inputs).iter() {
+            if let Read::Data(json) = read {
+                texts.collect(json);
+            }
+        }
+        self.searched = texts.left;
+        texts.found
+    }
+
     /// The number of a set of inputs in the map.
     fn inputs(&mut self, id: InputsId) -> u32 {
-        if let Some(number) = self.input_numbers.get(&id) {
-            return *number;
+        let next = self.sets.len() as u32;
+        let number = *self.set_numbers.entry(id).or_insert(next);
+        if number == next {
+            self.sets.push(id);
         }
-        let origins = if id == InputsId::MANY {
-            vec![DataOrigin::Many]
-        } else {
-            let reads = self.heap.trace().borrow().inputs(id);
-            let mut origins: Vec<DataOrigin> = Vec::new();
-            for origin in reads.iter().filter_map(|read| self.paths.origin(*read)) {
-                if !origins.contains(&origin) {
-                    origins.push(origin);
-                }
-            }
-            origins
-        };
-        let number = match self.map.inputs.iter().position(|known| *known == origins) {
-            Some(known) if self.map.inputs.len() < 1024 => known as u32,
-            _ => {
-                self.map.inputs.push(origins);
-                self.map.inputs.len() as u32 - 1
-            }
-        };
-        self.input_numbers.insert(id, number);
         number
     }
 }
 
-/// The most texts of one input that are searched for pieces.
-const MOST_TEXTS: usize = 4096;
-
-/// Collects the strings in a document.
-fn collect_texts<'a>(json: &'a Json, texts: &mut Vec<&'a Json>) {
-    if texts.len() >= MOST_TEXTS {
-        return;
+/// The origins of a set of inputs, each once.
+fn origins_of(id: InputsId, reads: &[Read<'_>], paths: &DataPaths) -> Vec<DataOrigin> {
+    if id == InputsId::MANY {
+        return vec![DataOrigin::Many];
     }
-    match json {
-        Json::String(_) => {
-            if !texts.iter().any(|known| std::ptr::eq(*known, json)) {
-                texts.push(json);
-            }
+    let mut origins: Vec<DataOrigin> = Vec::new();
+    for origin in reads.iter().filter_map(|read| paths.origin(*read)) {
+        if !origins.contains(&origin) {
+            origins.push(origin);
         }
-        Json::Array(items) => items.iter().for_each(|item| collect_texts(item, texts)),
-        Json::Object(map) => map.values().for_each(|value| collect_texts(value, texts)),
-        _ => {}
+    }
+    origins
+}
+
+/// The strings of documents, each once.
+struct Texts<'a> {
+    found: Vec<&'a Json>,
+    seen: HashSet<usize>,
+    /// The bytes that may still be collected.
+    left: usize,
+}
+
+impl<'a> Texts<'a> {
+    fn collect(&mut self, json: &'a Json) {
+        // Containers cost something too.
+        let cost = 16 + json.as_str().map_or(0, str::len);
+        let Some(left) = self.left.checked_sub(cost) else { return self.left = 0 };
+        self.left = left;
+        match json {
+            Json::String(_) => {
+                if self.seen.insert(std::ptr::from_ref(json).addr()) {
+                    self.found.push(json);
+                }
+            }
+            Json::Array(items) => items.iter().for_each(|item| self.collect(item)),
+            Json::Object(map) => map.values().for_each(|value| self.collect(value)),
+            _ => {}
+        }
     }
 }

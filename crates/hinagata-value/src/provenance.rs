@@ -254,8 +254,7 @@ impl Segments {
             Some(last) if last.end > end => self.truncate_segments(end),
             // Two pieces of text are never one: each is a range of its file.
             Some(last)
-                if source != Source::Text
-                    && (last.site, last.step, last.source) == (site, step, source) =>
+                if source != Source::Text && (last.site, last.step, last.source) == (site, step, source) =>
             {
                 last.end = end;
             }

@@ -41,10 +41,9 @@ mod secrets;
 
 pub use engine::{
     Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, ExplainMap, Layer, MapUnits, Message,
-    OverriddenValue,
-    PlanCacheStats, ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size, Strictness,
-    Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem, UnknownVariable,
-    Validation, Warning, WeakEngine, from_text,
+    OverriddenValue, PlanCacheStats, ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size,
+    SpanRow, Strictness, Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem,
+    UnknownVariable, Validation, Warning, WeakEngine, from_text,
 };
 pub use hinagata_catalog::{
     Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Defaults, FoundTemplate, Listing,

@@ -118,14 +118,19 @@ impl Checker {
             let Ok(after) = render.render_mapped(template, &changed) else { continue };
             let (mine, theirs) = (spans(before), spans(&after));
             let is_same = mine.len() == theirs.len()
-                && mine.iter().zip(&theirs).all(|((a, _), (b, _))| same_origin((&before.map, a), (&after.map, b)));
+                && mine
+                    .iter()
+                    .zip(&theirs)
+                    .all(|((a, _), (b, _))| same_origin((&before.map, a), (&after.map, b)));
             if !is_same {
                 continue;
             }
             self.seen.lock().expect("unpoisoned").changed += 1;
             for ((span, old), (_, new)) in mine.iter().zip(&theirs) {
                 if old != new && !names(&before.map, span, &pointer) {
-                    return Err(format!("{pointer} changed {old:?} to {new:?}, and {span:?} does not name it"));
+                    return Err(format!(
+                        "{pointer} changed {old:?} to {new:?}, and {span:?} does not name it"
+                    ));
                 }
             }
         }
@@ -186,7 +191,10 @@ fn strings(data: &Value) -> Vec<String> {
         match value {
             Value::String(_) => found.push(at.to_owned()),
             Value::Array(items) => {
-                items.iter().enumerate().for_each(|(index, item)| collect(item, &format!("{at}/{index}"), found));
+                items
+                    .iter()
+                    .enumerate()
+                    .for_each(|(index, item)| collect(item, &format!("{at}/{index}"), found));
             }
             Value::Object(map) => map.iter().for_each(|(key, value)| {
                 collect(value, &format!("{at}/{}", key.replace('~', "~0").replace('/', "~1")), found);
@@ -284,7 +292,12 @@ fn run(cases: Vec<conformance::LoadedCase>, checker: &'static Checker, least: &S
     let thread = std::thread::Builder::new().stack_size(64 << 20).spawn(work).expect("starts");
     thread.join().expect("no panic");
     let faults = checker.faults.lock().expect("unpoisoned");
-    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.iter().take(20).cloned().collect::<Vec<_>>().join("\n"));
+    assert!(
+        faults.is_empty(),
+        "{} faults:\n{}",
+        faults.len(),
+        faults.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
+    );
     let seen = checker.seen.lock().expect("unpoisoned");
     println!("{seen:?}");
     let enough = seen.cases >= least.cases

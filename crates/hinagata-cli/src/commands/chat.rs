@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let options = request_options(&arguments.options)?;
     let call = arguments.call.read()?.for_model(arguments.request.model());
     let engine = workspace.open_engine()?;
-    let rendered = call.render_prompt(&workspace, &engine, false)?;
+    let rendered = call.render_prompt(&workspace, &engine)?;
     print_warnings(&workspace, &rendered.warnings);
     let llm = workspace.host.llm()?;
     let redactor = workspace.redactor();

@@ -1,6 +1,15 @@
 //! `hina explain`: the origin of every part of a rendered prompt.
 
-use hinagata::{Rendered, Trace, TracedTemplate, TracedUse, TracedVariable, settings::group_digits};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+};
+
+use anstyle::{AnsiColor, Style};
+use hinagata::{
+    ExplainMap, MapUnits, Rendered, SpanRow, Trace, TracedTemplate, TracedUse, TracedVariable,
+    settings::group_digits,
+};
 use serde_json::Value;
 
 use super::render::print_warnings;
@@ -10,6 +19,7 @@ use crate::{
     failure::Failure,
     hints::hint_text,
     output::{self, Format, sanitize_text},
+    source_map_file,
     workspace::{Globals, Workspace},
 };
 
@@ -20,12 +30,21 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Arguments {
+    /// Show every piece of the result with its origin: in colours on a terminal, else as a table
+    #[arg(long)]
+    spans: bool,
+
+    /// Write a source map of the result to FILE, in the format of ECMA-426
+    #[arg(long, value_name = "FILE")]
+    source_map: Option<PathBuf>,
+
     #[command(flatten)]
     call: CallArguments,
 }
 
 const EXAMPLES: &str = "Examples:
   hina explain general_system agent_name=Rumi
+  hina explain general_system agent_name=Rumi --spans
   hina explain general_system agent_name=Rumi --json";
 
 /// Characters of a value that are shown.
@@ -34,14 +53,102 @@ const VALUE_WIDTH: usize = 50;
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
     let (call, engine) = (arguments.call.read()?, workspace.open_engine()?);
-    let rendered = call.render_prompt(&workspace, &engine, true)?;
+    let is_mapped = arguments.spans || arguments.source_map.is_some();
+    let rendered = call.explain_prompt(&workspace, &engine, is_mapped)?;
+    if let Some(path) = &arguments.source_map {
+        write_source_map(path, &rendered)?;
+    }
     match Format::from_globals(globals) {
+        Format::Json if arguments.spans => {
+            output::print_json(&rendered.to_mapped_json(hint_text, MapUnits::default()))
+        }
         Format::Json => output::print_json(&rendered.to_json_with(hint_text)),
+        Format::Text if arguments.spans => {
+            print_warnings(&workspace, &rendered.warnings);
+            print_spans(&workspace, &rendered)
+        }
         Format::Text => {
             print_warnings(&workspace, &rendered.warnings);
             output::print_text(&page(&workspace, &rendered))
         }
     }
+}
+
+/// The map of a result, which was requested.
+fn map_of(rendered: &Rendered) -> Option<&ExplainMap> {
+    rendered.trace.as_ref()?.map.as_deref()
+}
+
+/// The colour of each kind of span.
+fn colour(kind: &str) -> Style {
+    let colour = match kind {
+        "value" => AnsiColor::Green,
+        "derived" => AnsiColor::Yellow,
+        "tool" => AnsiColor::Magenta,
+        "computed" => AnsiColor::Cyan,
+        "hook" => AnsiColor::Blue,
+        "masked" => AnsiColor::Red,
+        // The text of templates stays as it is.
+        _ => return Style::new(),
+    };
+    colour.on_default()
+}
+
+fn print_spans(workspace: &Workspace, rendered: &Rendered) -> Result<(), Failure> {
+    let Some(map) = map_of(rendered).filter(|map| map.rows().next().is_some()) else {
+        return output::print_text("This result has no source map: only the texts of templates have one.\n");
+    };
+    if output::is_terminal() {
+        output::print_text(&coloured(map))
+    } else {
+        output::print_text(&table(workspace, map))
+    }
+}
+
+/// The result in the colours of its spans, and what they mean.
+fn coloured(map: &ExplainMap) -> String {
+    let mut text = String::new();
+    let mut last = None;
+    for row in map.rows() {
+        let part = (row.message, row.part);
+        if last.is_some_and(|last| last != part) {
+            text.push_str("\n\n");
+        }
+        last = Some(part);
+        let style = colour(row.kind);
+        let lines: Vec<String> = row.piece.split('\n').map(sanitize_text).collect();
+        let _ = write!(text, "{style}{}{style:#}", lines.join("\n"));
+    }
+    text.push_str("\n\n");
+    for kind in ["text", "value", "derived", "tool", "computed", "hook", "masked"] {
+        let style = colour(kind);
+        let _ = write!(text, "{style}{kind}{style:#}  ");
+    }
+    text.push('\n');
+    text
+}
+
+/// One line for each span.
+fn table(workspace: &Workspace, map: &ExplainMap) -> String {
+    let place = |row: &SpanRow<'_>| match row.file {
+        Some(file) => format!("{}:{}:{}", workspace.display_path(file), row.line, row.column),
+        None => String::new(),
+    };
+    let cells = |row: SpanRow<'_>| {
+        let piece = truncate_for_display(&Value::from(row.piece).to_string(), VALUE_WIDTH);
+        vec![row.kind.to_owned(), piece, place(&row), row.made_of.clone(), row.via]
+    };
+    let rows: Vec<_> = map.rows().map(cells).collect();
+    output::format_table(&["KIND", "TEXT", "PLACE", "FROM", "VIA"], &rows)
+}
+
+fn write_source_map(path: &Path, rendered: &Rendered) -> Result<(), Failure> {
+    let map = map_of(rendered).map(source_map_file::to_source_map).unwrap_or_default();
+    let mut text = serde_json::to_string(&map).map_err(std::io::Error::other)?;
+    text.push('\n');
+    std::fs::write(path, text).map_err(|error| {
+        Failure::from(std::io::Error::new(error.kind(), format!("cannot write {}: {error}", path.display())))
+    })
 }
 
 fn page(workspace: &Workspace, rendered: &Rendered) -> String {

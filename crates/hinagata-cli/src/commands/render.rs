@@ -68,7 +68,7 @@ fn render_once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>,
     let workspace = Workspace::open(globals)?;
     let call = arguments.call.read()?;
     let engine = workspace.open_engine()?;
-    let mut rendered = call.render_prompt(&workspace, &engine, false)?;
+    let mut rendered = call.render_prompt(&workspace, &engine)?;
     let redactor = workspace.redactor();
     let made = arguments.build_request(&rendered, &redactor)?;
     rendered.warnings.extend(request::redaction_warnings(&redactor));

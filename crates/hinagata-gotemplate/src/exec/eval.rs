@@ -140,9 +140,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
             ExprKind::Function(function) => {
                 self.call_function(*function, index, At::expr(index), Span::default(), None, dot)
             }
-            ExprKind::Chain(base, keys) => {
-                self.operand_fields(*base, &tree.keys[keys.range()], false, dot)
-            }
+            ExprKind::Chain(base, keys) => self.operand_fields(*base, &tree.keys[keys.range()], false, dot),
             kind => self.eval_constant(kind, dot),
         }
     }

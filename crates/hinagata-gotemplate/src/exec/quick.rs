@@ -66,7 +66,9 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     pub(super) fn print_path(&mut self, index: u32, path: &'a Path, dot: &Val<'a>) -> Option<Result<()>> {
         let mark = self.mark();
         let found = self.find_data(path, dot);
-        if P::ON && let Some(json) = found {
+        if P::ON
+            && let Some(json) = found
+        {
             self.set_source(Some(&Value::Json(json)), mark);
         }
         match found {

@@ -1,8 +1,6 @@
 //! Records what the printed values are made of. Without a record, nothing of this is compiled in.
 
-use hinagata_value::{
-    AbsentReason, InputsId, Provenance, Result, SlotInputs, Source, StepKind, Value,
-};
+use hinagata_value::{AbsentReason, InputsId, Provenance, Result, SlotInputs, Source, StepKind, Value};
 
 use super::{Exec, Val};
 use crate::tree::{At, Slots, Variable};

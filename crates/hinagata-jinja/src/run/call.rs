@@ -73,12 +73,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     }
 
     /// `{{ callee(…) }}`: a macro, a block or a loop prints directly to the output.
-    pub(super) fn print_call(
-        &mut self,
-        call: &'a Call,
-        site: Site,
-        out: &mut Output<'a, P>,
-    ) -> Result<()> {
+    pub(super) fn print_call(&mut self, call: &'a Call, site: Site, out: &mut Output<'a, P>) -> Result<()> {
         self.budget.charge_steps(1)?;
         self.budget.check_stack()?;
         let span = call.span;

@@ -49,11 +49,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
 
     /// Runs a body after clearing its own slots.
     #[inline]
-    pub(super) fn exec_scope(
-        &mut self,
-        scope: &'a Scope,
-        out: &mut Output<'a, P>,
-    ) -> Result<Flow> {
+    pub(super) fn exec_scope(&mut self, scope: &'a Scope, out: &mut Output<'a, P>) -> Result<Flow> {
         for &slot in &scope.fresh {
             self.set_slot(slot, Value::UNDEFINED);
         }
@@ -67,7 +63,8 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
                 for arm in arms {
                     self.budget.charge_steps(1)?;
                     let mark = self.mark();
-                    let holds = self.test(&arm.test).map_err(|error| self.set_final_place(error, arm.span))?;
+                    let holds =
+                        self.test(&arm.test).map_err(|error| self.set_final_place(error, arm.span))?;
                     if holds {
                         let before = self.enter_condition(mark);
                         let flow = self.exec(&arm.body, out);
@@ -209,12 +206,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         self.exec(&scope.body, out)
     }
 
-    fn exec_message(
-        &mut self,
-        role: &'a Expr,
-        scope: &'a Scope,
-        out: &mut Output<'a, P>,
-    ) -> Result<Flow> {
+    fn exec_message(&mut self, role: &'a Expr, scope: &'a Scope, out: &mut Output<'a, P>) -> Result<Flow> {
         let value = self.eval(role)?;
         let name = value.as_str().ok_or_else(|| Error::runtime("the role of a message must be a string"))?;
         // A role that is not a literal comes from data, so only unprivileged roles are allowed.
@@ -406,12 +398,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     }
 
     #[inline(never)]
-    fn print_rare(
-        &mut self,
-        value: &Value<'a>,
-        site: Site,
-        out: &mut Output<'a, P>,
-    ) -> Result<()> {
+    fn print_rare(&mut self, value: &Value<'a>, site: Site, out: &mut Output<'a, P>) -> Result<()> {
         match value {
             Value::Pending(call) => out.write_pending(*call),
             Value::Pieces(pieces) => out.write_pieces(pieces, site),

@@ -21,12 +21,7 @@ use crate::{
 
 impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// Runs a template and the templates it extends, in the context `context`.
-    pub(super) fn run_root(
-        &mut self,
-        template: u32,
-        context: usize,
-        out: &mut Output<'a, P>,
-    ) -> Result<()> {
+    pub(super) fn run_root(&mut self, template: u32, context: usize, out: &mut Output<'a, P>) -> Result<()> {
         let start = self.slots.len();
         let result = self.run_chain(template, context, out);
         if self.floor <= start {
@@ -36,12 +31,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     }
 
     /// As [`Vm::run_root`], but keeps the frames of the roots, so that their names can be read afterwards.
-    fn run_chain(
-        &mut self,
-        template: u32,
-        context: usize,
-        out: &mut Output<'a, P>,
-    ) -> Result<()> {
+    fn run_chain(&mut self, template: u32, context: usize, out: &mut Output<'a, P>) -> Result<()> {
         let outer = (self.template, self.context, self.autoescape, self.parent, self.base);
         self.context = context;
         self.add_blocks(context, template)?;
@@ -60,7 +50,12 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
             let is_parent = !parents.is_empty();
             if is_parent {
                 self.template = child;
-                self.enter_named(StepKind::Parent, Span::default(), self.templates[template as usize].name(), out);
+                self.enter_named(
+                    StepKind::Parent,
+                    Span::default(),
+                    self.templates[template as usize].name(),
+                    out,
+                );
                 self.template = template;
             }
             result = self.run_one_root(template, context, out);
@@ -87,12 +82,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         result
     }
 
-    fn run_one_root(
-        &mut self,
-        template: u32,
-        context: usize,
-        out: &mut Output<'a, P>,
-    ) -> Result<()> {
+    fn run_one_root(&mut self, template: u32, context: usize, out: &mut Output<'a, P>) -> Result<()> {
         let code = &self.templates[template as usize].code;
         self.enter(code.root.slots)?;
         let base = self.base;

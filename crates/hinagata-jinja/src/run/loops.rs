@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use hinagata_value::{
-    AbsentReason, Error, InputsId, List, Output, Owner, Provenance, Range, Result, Site, SlotInputs, StepKind,
-    Undefined, Value,
+    AbsentReason, Error, InputsId, List, Output, Owner, Provenance, Range, Result, Site, SlotInputs,
+    StepKind, Undefined, Value,
 };
 use serde_json::Value as Json;
 
@@ -91,12 +91,7 @@ impl<'a> LoopState<'a> {
 }
 
 impl<'a, P: Provenance> Vm<'_, 'a, P> {
-    pub(super) fn exec_for(
-        &mut self,
-        node: &'a For,
-        span: Span,
-        out: &mut Output<'a, P>,
-    ) -> Result<Flow> {
+    pub(super) fn exec_for(&mut self, node: &'a For, span: Span, out: &mut Output<'a, P>) -> Result<Flow> {
         let items = self.assign_reads(|vm| vm.eval(&node.iter))?;
         self.run_loop(node, &items, 1, span, out)
     }
@@ -302,12 +297,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     }
 
     /// `loop(items)`: runs the body of a recursive loop for other items.
-    pub(super) fn call_loop(
-        &mut self,
-        items: &Value<'a>,
-        span: Span,
-        out: &mut Output<'a, P>,
-    ) -> Result<()> {
+    pub(super) fn call_loop(&mut self, items: &Value<'a>, span: Span, out: &mut Output<'a, P>) -> Result<()> {
         let Some((code, depth)) = self.objects.loops.borrow().last().map(|state| (state.code, state.depth))
         else {
             return Err(Error::runtime("this loop has ended"));

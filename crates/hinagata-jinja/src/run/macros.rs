@@ -139,9 +139,9 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         for param in params {
             if super::is_unset(&self.slots[self.base + param.slot as usize]) {
                 let value = match &param.default {
-                    Some(default) => {
-                        self.assign_reads(|vm| vm.eval(default)).map_err(|error| (self.set_final_place(error, param.span), true))?
-                    }
+                    Some(default) => self
+                        .assign_reads(|vm| vm.eval(default))
+                        .map_err(|error| (self.set_final_place(error, param.span), true))?,
                     None => Value::Undefined(Undefined { owner: Owner::Variables, name: Some(&param.name) }),
                 };
                 self.set_slot(param.slot, value);

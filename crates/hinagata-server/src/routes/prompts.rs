@@ -3,7 +3,7 @@
 use std::{collections::HashSet, sync::Arc};
 
 use hinagata::{
-    Catalog, Listing, RenderJob,
+    Catalog, Listing, MapUnits, RenderJob,
     source::{Entry, RootKind},
 };
 use serde_json::{Map, Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     answer::{self, ListQuery},
     call::{Answer, Call},
+    fields::Fields,
     hints::hint_text,
     problem::Problem,
     state::App,
@@ -124,8 +125,19 @@ pub(super) async fn list_candidates(call: Call) -> Answer {
 
 /// `POST /api/prompts/{id}/explain`
 pub(super) async fn explain_prompt(mut call: Call) -> Answer {
-    let job = call.read_render_job().await?;
-    answer::json_response(&call.explain_job(job).await?.to_json_with(hint_text))
+    let mut fields = Fields::new(call.read_object().await?);
+    let is_mapped = fields.take_boolean("map")?.unwrap_or(true);
+    let units = read_units(fields.take_string("units")?)?;
+    let job = RenderJob { is_mapped, ..call.job_from_fields(fields)? };
+    answer::json_response(&call.explain_job(job).await?.to_mapped_json(hint_text, units))
+}
+
+/// The units of the lengths in a source map.
+fn read_units(name: Option<String>) -> Result<MapUnits, Problem> {
+    let Some(name) = name else { return Ok(MapUnits::default()) };
+    MapUnits::from_name(&name).ok_or_else(|| {
+        Problem::bad_request(format!("`units` must be `utf8`, `utf16` or `chars`, not `{name}`"))
+    })
 }
 
 /// `GET /api/prompts/{id}/explain`
@@ -150,7 +162,7 @@ pub(super) async fn explain_query(call: Call) -> Answer {
     variables.extend(call.engine().variables_from_text(&prompt, pairs)?);
     let context = call.app.check_context(&Map::new())?;
     let job = RenderJob { variables, context, ..RenderJob::new(call.engine(), prompt) };
-    answer::json_response(&call.explain_job(job).await?.to_json_with(hint_text))
+    answer::json_response(&call.explain_job(job).await?.to_mapped_json(hint_text, MapUnits::default()))
 }
 
 /// `POST /api/prompts/{id}/validate`

@@ -42,8 +42,13 @@ impl RenderRequest {
 impl Call {
     /// Reads the render that the body describes.
     pub(crate) async fn read_render_job(&mut self) -> Result<RenderJob, Problem> {
+        let fields = Fields::new(self.read_object().await?);
+        self.job_from_fields(fields)
+    }
+
+    /// The render that the fields of a body describe. Other fields are errors.
+    pub(crate) fn job_from_fields(&self, mut fields: Fields) -> Result<RenderJob, Problem> {
         let prompt = self.prompt_name()?;
-        let mut fields = Fields::new(self.read_object().await?);
         let RenderRequest { variables, context } = RenderRequest::from_fields(&mut fields)?;
         fields.check_unknown()?;
         let context = self.app.check_context(&context)?;

@@ -204,7 +204,7 @@ pub(super) static ROUTES: &[Route] = &[
         "Render a prompt and show where every part of it came from",
         |call| Box::pin(prompts::explain_prompt(call)),
     )
-    .body("RenderRequest", false)
+    .body("ExplainRequest", false)
     .responses(&[json(200, "Explained", "the rendered prompt with its trace")]),
     post(
         "/api/prompts/{id}/validate",

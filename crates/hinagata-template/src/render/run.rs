@@ -31,7 +31,7 @@ impl Render<'_> {
         calls: &Calls,
     ) -> Result<FinishedPass<Segments, SourceMap>> {
         self.one_pass(template, variables, calls, None, |library, heap, written| {
-            MapBuilder::new(library, heap, variables, calls).build(written)
+            MapBuilder::new(library, heap).build(written, variables, calls)
         })
     }
 

@@ -85,10 +85,10 @@ fn a_piece_of_jinja_knows_its_place_and_its_variable() {
 fn items_of_a_sorted_loop_keep_their_places_in_the_data() {
     let source = "{% for t in tools|sort(attribute='name') %}{{ t.name }}{% endfor %}";
     let given = origins(Language::Jinja, "a.md", source, &MemorySources::new());
-    assert_eq!(given, [
-        r#""read" a.md:1:44 value tools[1].name > 0"#,
-        r#""search" a.md:1:44 value tools[0].name > 1"#,
-    ]);
+    assert_eq!(
+        given,
+        [r#""read" a.md:1:44 value tools[1].name > 0"#, r#""search" a.md:1:44 value tools[0].name > 1"#,]
+    );
 }
 
 #[test]

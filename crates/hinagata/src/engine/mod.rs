@@ -58,11 +58,11 @@ use serde_json::{Map, Value};
 pub use builder::{EngineBuilder, EngineOptions};
 pub use hinagata_template::{Content, Message};
 pub use layers::Layer;
-pub use spans::{ExplainMap, MapUnits};
 pub use render_job::{RenderJob, Strictness};
 pub use rendered::{Rendered, RenderedBody, Warning};
 pub use request::{Context, Request};
 pub use snapshot::PlanCacheStats;
+pub use spans::{ExplainMap, MapUnits, SpanRow};
 pub use trace::{
     Chosen, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
     TracedVariable,

@@ -47,6 +47,8 @@ pub struct RenderJob {
     pub strictness: Strictness,
     /// When the caller stops waiting.
     pub deadline: Option<Instant>,
+    /// Whether an explanation has a source map.
+    pub is_mapped: bool,
     /// Stops the render from another thread. A render that is awaited needs none: dropping it stops it.
     pub cancel: Option<Cancel>,
 }
@@ -62,6 +64,7 @@ impl RenderJob {
             context: Context::default(),
             strictness: Strictness::default(),
             deadline: None,
+            is_mapped: true,
             cancel: None,
         }
     }
@@ -76,6 +79,9 @@ impl RenderJob {
         }
         if let Some(deadline) = self.deadline {
             request = request.with_deadline(deadline);
+        }
+        if !self.is_mapped {
+            request = request.without_map();
         }
         match &self.cancel {
             Some(cancel) => request.with_cancel(cancel.clone()),

@@ -13,7 +13,7 @@ use hinagata_module::{
 use hinagata_template::{Content, Message};
 use serde_json::{Value, json};
 
-use super::{chat, trace::Trace};
+use super::{chat, spans::MapUnits, trace::Trace};
 use crate::{
     Digest, Error, HintText, PromptId, Result,
     definition::{FileRead, Settings, module_error},
@@ -236,6 +236,16 @@ impl Rendered {
         });
         if let Some(trace) = &self.trace {
             all["trace"] = serde_json::to_value(trace).unwrap_or_default();
+        }
+        all
+    }
+
+    /// The result as JSON with its source map, if it has one, as `map`.
+    #[must_use]
+    pub fn to_mapped_json(&self, hint_text: HintText, units: MapUnits) -> Value {
+        let mut all = self.to_json_with(hint_text);
+        if let Some(map) = self.trace.as_ref().and_then(|trace| trace.map.as_ref()) {
+            all["map"] = map.to_json(units);
         }
         all
     }

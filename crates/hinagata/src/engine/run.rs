@@ -145,9 +145,9 @@ impl Run<'_> {
         let (wanted, maps) = (Vec::new(), Vec::new());
         let mut pass = TemplatePass { run: self, layers, pending, meter, next: 0, wanted, maps };
         let body = match &self.plan.body {
-            PlannedBody::Text { template, structured: false } => {
-                pass.run_outer(template, Cut::Whole, |_, written| written.into_text())?.map(RenderedBody::Text)
-            }
+            PlannedBody::Text { template, structured: false } => pass
+                .run_outer(template, Cut::Whole, |_, written| written.into_text())?
+                .map(RenderedBody::Text),
             PlannedBody::Text { template, structured: true } => pass
                 .run_outer(template, Cut::Messages, |render, written| render.split_messages(&written))?
                 .map(RenderedBody::Messages),

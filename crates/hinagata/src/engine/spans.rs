@@ -9,7 +9,8 @@ use std::{
 };
 
 use hinagata_template::{
-    AbsentReason, Content, DataOrigin, Piece, SourceMap, Span, SpanKind, SpanPlace, StepKind, unchanged_pieces,
+    AbsentReason, Content, DataOrigin, Piece, SourceMap, Span, SpanKind, SpanPlace, StepKind,
+    unchanged_pieces,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -194,10 +195,18 @@ impl ExplainMap {
             let rows = text.spans.iter().map(|span| {
                 let piece = &text.text[at..at + span.length];
                 at += span.length;
-                let printed = span.of.and_then(|of| self.values.get(of as usize)).filter(|_| span.kind == VALUE);
+                let printed =
+                    span.of.and_then(|of| self.values.get(of as usize)).filter(|_| span.kind == VALUE);
                 let before = printed.and_then(|value| value.text.as_deref()?.get(..span.from));
                 let from = before.map_or(span.from, |before| units.length(before));
-                json!([units.length(piece), span.kind, number(span.place), number(span.via), number(span.of), from])
+                json!([
+                    units.length(piece),
+                    span.kind,
+                    number(span.place),
+                    number(span.via),
+                    number(span.of),
+                    from
+                ])
             });
             let rows: Vec<Value> = rows.collect();
             json!({"message": text.message, "part": text.part, "text": text.text, "spans": rows})
@@ -235,8 +244,7 @@ impl ExplainMap {
         let mut files: BTreeMap<&str, Share> = BTreeMap::new();
         let mut variables: BTreeMap<&str, Share> = BTreeMap::new();
         let mut layers: BTreeMap<&str, Share> = BTreeMap::new();
-        for (text, span, piece) in self.pieces() {
-            let _ = text;
+        for (_, span, piece) in self.pieces() {
             let add = |table: &mut BTreeMap<_, Share>, name| {
                 let share: &mut Share = table.entry(name).or_default();
                 share.bytes += piece.len();
@@ -277,12 +285,17 @@ impl ExplainMap {
                 VALUE | TOOL | MASKED => {
                     of.and_then(|of| self.values.get(of)).map(MapValue::describe).unwrap_or_default()
                 }
-                DERIVED => of.and_then(|of| self.inputs.get(of)).map(|all| all.join(", ")).unwrap_or_default(),
+                DERIVED => {
+                    of.and_then(|of| self.inputs.get(of)).map(|all| all.join(", ")).unwrap_or_default()
+                }
                 _ => String::new(),
             };
+            let shown = of.filter(|_| matches!(span.kind, VALUE | TOOL)).and_then(|of| self.values.get(of));
             SpanRow {
                 message: text.message,
+                part: text.part,
                 piece,
+                variable: shown.map(|value| value.path.as_str()),
                 kind: KINDS[span.kind as usize],
                 file: place.map(|place| self.files[place.file as usize].file.as_str()),
                 line: place.map_or(0, |place| place.line),
@@ -325,6 +338,8 @@ impl MapValue {
 pub struct SpanRow<'m> {
     /// The index of the message; `None` for a text.
     pub message: Option<usize>,
+    /// The index of the part of the message.
+    pub part: usize,
     /// The piece of the text.
     pub piece: &'m str,
     /// What it is: `text`, `value`, `derived`, `tool`, `computed`, `frame`, `hook` or `masked`.
@@ -335,7 +350,9 @@ pub struct SpanRow<'m> {
     pub line: u32,
     /// The column in characters, from 1.
     pub column: u32,
-    /// The variables that it is made of.
+    /// The variable that it shows, if it is one.
+    pub variable: Option<&'m str>,
+    /// The variables that it is made of, with their layers.
     pub made_of: String,
     /// The steps to it, the outermost first.
     pub via: String,
@@ -367,6 +384,10 @@ impl Call<'_> {
             places: HashMap::new(),
             variables: HashMap::new(),
             values: HashMap::new(),
+            secrets: HashMap::new(),
+            input_numbers: HashMap::new(),
+            known_places: HashMap::new(),
+            line_starts: HashMap::new(),
         };
         builder.build(output)
     }
@@ -464,17 +485,24 @@ struct Builder<'b, 'c> {
     places: HashMap<MapPlace, u32>,
     /// The layer and the origin of each traced variable.
     variables: HashMap<String, (Option<Layer>, Option<String>)>,
-    values: HashMap<(String, Option<String>), u32>,
+    /// The numbers of values by text and value of its map, of secrets by path, and of sets of inputs.
+    values: HashMap<(usize, u32), u32>,
+    secrets: HashMap<String, u32>,
+    input_numbers: HashMap<Vec<String>, u32>,
+    /// The numbers of places by text and place of its map, and the starts of lines by template.
+    known_places: HashMap<(usize, SpanPlace), Option<u32>>,
+    line_starts: HashMap<(usize, u32), Vec<usize>>,
 }
 
 impl Builder<'_, '_> {
     fn build(mut self, output: &RenderOutput) -> ExplainMap {
         let parts = text_parts(&output.body);
         let mut parts = parts.into_iter();
-        for mapped in &output.maps {
-            self.map.is_complete &= mapped.map.is_complete;
+        for (number, mapped) in output.maps.iter().enumerate() {
+            let mapped = (number, mapped);
+            self.map.is_complete &= mapped.1.map.is_complete;
             let first_step = self.add_steps(mapped);
-            for range in &mapped.ranges {
+            for range in &mapped.1.ranges {
                 let Some((message, part)) = parts.next() else { break };
                 self.add_text(mapped, range, (message, part), first_step);
             }
@@ -482,9 +510,9 @@ impl Builder<'_, '_> {
         self.map
     }
 
-    fn add_steps(&mut self, mapped: &MappedText) -> u32 {
+    fn add_steps(&mut self, mapped: (usize, &MappedText)) -> u32 {
         let first = self.map.via.len() as u32;
-        for step in &mapped.map.steps {
+        for step in &mapped.1.map.steps {
             let place = self.place(mapped, step.place).unwrap_or_default();
             let kind = match step.kind {
                 StepKind::Turn => "turn",
@@ -502,18 +530,19 @@ impl Builder<'_, '_> {
 
     fn add_text(
         &mut self,
-        mapped: &MappedText,
+        text_map: (usize, &MappedText),
         range: &Range<usize>,
         (message, part): (Option<usize>, usize),
         first_step: u32,
     ) {
+        let mapped = text_map.1;
         let secrets = self.call.secrets();
         let (mut text, mut spans) = (String::new(), Vec::<MapSpan>::new());
         // Where each span ends in the text, and in the masked text.
         let mut ends = Vec::new();
         for (span, cut) in cut_spans(mapped, range) {
             let piece = &mapped.text[cut.clone()];
-            let mut one = self.span(mapped, &span, first_step);
+            let mut one = self.span(text_map, &span, first_step);
             if one.kind != MASKED && secrets.mask_text(piece) != piece {
                 one = MapSpan { kind: MASKED, of: None, from: 0, ..one };
             }
@@ -528,13 +557,13 @@ impl Builder<'_, '_> {
             ends.push((cut.end, text.len()));
         }
         let number = self.map.texts.len();
-        for absent in mapped.map.absent.iter().filter(|absent| {
-            (range.start..=range.end).contains(&absent.offset)
-        }) {
+        for absent in
+            mapped.map.absent.iter().filter(|absent| (range.start..=range.end).contains(&absent.offset))
+        {
             let passed = ends.partition_point(|(end, _)| *end <= absent.offset);
             let offset = if passed == 0 { 0 } else { ends[passed - 1].1 };
             let inputs = self.inputs(&mapped.map.inputs[absent.inputs as usize]);
-            let place = self.place(mapped, absent.place).unwrap_or_default();
+            let place = self.place(text_map, absent.place).unwrap_or_default();
             let via = absent.step.map(|step| step + first_step);
             let reason = absent_reason(absent.reason);
             self.map.absent.push(MapAbsent { text: number, offset, place, via, reason, inputs });
@@ -542,8 +571,9 @@ impl Builder<'_, '_> {
         self.map.texts.push(MapText { message, part, text, spans });
     }
 
-    fn span(&mut self, mapped: &MappedText, span: &Span, first_step: u32) -> MapSpan {
-        let place = self.place(mapped, span.place);
+    fn span(&mut self, text_map: (usize, &MappedText), span: &Span, first_step: u32) -> MapSpan {
+        let (number, mapped) = text_map;
+        let place = self.place(text_map, span.place);
         let via = span.step.map(|step| step + first_step);
         let base = MapSpan { length: 0, kind: COMPUTED, place, via, of: None, from: 0 };
         match span.kind {
@@ -551,19 +581,21 @@ impl Builder<'_, '_> {
             SpanKind::Computed if place.is_none() => MapSpan { kind: HOOK, ..base },
             SpanKind::Computed => base,
             SpanKind::Value { value, from } => {
-                let value = &mapped.map.values[value as usize];
-                if self.is_secret(&value.origin) {
-                    let of = Some(self.value(&value.origin, None));
+                let shown = &mapped.map.values[value as usize];
+                if self.is_secret(&shown.origin) {
+                    let of = Some(self.secret(&shown.origin));
                     return MapSpan { kind: MASKED, of, ..base };
                 }
-                let kind = if matches!(value.origin, DataOrigin::Call { .. }) { TOOL } else { VALUE };
-                let of = Some(self.value(&value.origin, Some(&value.text)));
-                MapSpan { kind, of, from, ..base }
+                let kind = if matches!(shown.origin, DataOrigin::Call { .. }) { TOOL } else { VALUE };
+                let known = self.values.get(&(number, value)).copied();
+                let of = known.unwrap_or_else(|| self.add_value(&shown.origin, Some(&shown.text)));
+                self.values.insert((number, value), of);
+                MapSpan { kind, of: Some(of), from, ..base }
             }
             SpanKind::Derived { inputs } => {
                 let origins = &mapped.map.inputs[inputs as usize];
                 if let Some(secret) = origins.iter().find(|origin| self.is_secret(origin)) {
-                    let of = Some(self.value(secret, None));
+                    let of = Some(self.secret(secret));
                     return MapSpan { kind: MASKED, of, ..base };
                 }
                 let of = Some(self.inputs(origins));
@@ -579,12 +611,19 @@ impl Builder<'_, '_> {
         }
     }
 
-    fn value(&mut self, origin: &DataOrigin, text: Option<&str>) -> u32 {
+    /// The number of a secret value, which has no text.
+    fn secret(&mut self, origin: &DataOrigin) -> u32 {
         let path = origin_text(origin);
-        let key = (path.clone(), text.map(str::to_owned));
-        if let Some(number) = self.values.get(&key) {
+        if let Some(number) = self.secrets.get(&path) {
             return *number;
         }
+        let number = self.add_value(origin, None);
+        self.secrets.insert(path, number);
+        number
+    }
+
+    fn add_value(&mut self, origin: &DataOrigin, text: Option<&str>) -> u32 {
+        let path = origin_text(origin);
         let (layer, from) = match origin {
             DataOrigin::Variable(path) => {
                 let name = path_name(path);
@@ -602,26 +641,37 @@ impl Builder<'_, '_> {
             _ => None,
         };
         let number = self.map.values.len() as u32;
-        self.map.values.push(MapValue { path, layer, origin: from, call, text: key.1.clone() });
-        self.values.insert(key, number);
+        let text = text.map(str::to_owned);
+        self.map.values.push(MapValue { path, layer, origin: from, call, text });
         number
     }
 
     fn inputs(&mut self, origins: &[DataOrigin]) -> u32 {
         let names: Vec<String> = origins.iter().map(origin_text).collect();
-        if let Some(known) = self.map.inputs.iter().rposition(|known| *known == names) {
-            return known as u32;
-        }
-        self.map.inputs.push(names);
-        self.map.inputs.len() as u32 - 1
+        let next = self.map.inputs.len() as u32;
+        let number = *self.input_numbers.entry(names).or_insert_with_key(|names| {
+            self.map.inputs.push(names.clone());
+            next
+        });
+        number
     }
 
-    fn place(&mut self, mapped: &MappedText, place: SpanPlace) -> Option<u32> {
+    fn place(&mut self, text_map: (usize, &MappedText), place: SpanPlace) -> Option<u32> {
+        if let Some(known) = self.known_places.get(&(text_map.0, place)) {
+            return *known;
+        }
+        let found = self.find_place(text_map, place);
+        self.known_places.insert((text_map.0, place), found);
+        found
+    }
+
+    fn find_place(&mut self, (number, mapped): (usize, &MappedText), place: SpanPlace) -> Option<u32> {
         let template = mapped.map.templates.get(place.template as usize)?;
         let origin = mapped.origins.get(place.template as usize)?;
         let name = template.name();
-        let at = mapped.map.place(place)?;
-        let LineColumn { line, column } = origin.in_file(LineColumn { line: at.line, column: at.column });
+        let text = template.source().text();
+        let starts = self.line_starts.entry((number, place.template)).or_insert_with(|| line_starts(text));
+        let LineColumn { line, column } = origin.in_file(line_column(text, starts, place.start as usize));
         let shift = self.call.file_shift(name, template.source().text());
         let next = self.map.files.len() as u32;
         let file = *self.files.entry(name.to_owned()).or_insert(next);
@@ -647,6 +697,18 @@ impl Call<'_> {
         let shift = file.text.len().checked_sub(text.len())?;
         file.text.ends_with(text).then_some(shift as u32)
     }
+}
+
+/// The bytes at which the lines of a text start.
+fn line_starts(text: &str) -> Vec<usize> {
+    std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect()
+}
+
+fn line_column(text: &str, starts: &[usize], offset: usize) -> LineColumn {
+    let offset = text.floor_char_boundary(offset);
+    let line = starts.partition_point(|start| *start <= offset);
+    let start = starts[line - 1];
+    LineColumn { line: line as u32, column: text[start..offset].chars().count() as u32 + 1 }
 }
 
 fn absent_reason(reason: AbsentReason) -> &'static str {

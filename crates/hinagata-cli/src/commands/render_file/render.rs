@@ -8,7 +8,7 @@ use hinagata_value::{Calls, Error, Pass, Written};
 use super::{
     Request, advice,
     entry::Entry,
-    report::{Origin, Outcome, Usage, collect_pieces},
+    report::{Outcome, Usage, map_pieces},
 };
 use crate::{failure::Failure, files::Files};
 
@@ -33,14 +33,10 @@ fn run_template(request: &Request<'_>, entry: &Entry, files: &Files) -> Result<O
         let written = expect_done(render.run_pass(&template, variables, &calls)?)?;
         return Outcome::new(written, None, Usage { compile, render: started.elapsed() });
     }
-    let traced = expect_done(render.run_traced_pass(&template, variables, &calls)?)?;
+    let mapped = expect_done(render.run_mapped_pass(&template, variables, &calls)?)?;
     let usage = Usage { compile, render: started.elapsed() };
-    let pieces = collect_pieces(&traced.written.provenance, |record, segment| {
-        let origin = traced.map.origin(record, segment)?;
-        let (template, variable) = (entry.path(&origin.place.template), origin.variable);
-        Some(Origin { template, line: origin.place.line, column: origin.place.column, variable })
-    });
-    let Written { text, marks, .. } = traced.written;
+    let pieces = map_pieces(&mapped.map, |name| entry.path(name));
+    let Written { text, marks, .. } = mapped.written;
     Outcome::new(Written { text, marks, ..Written::default() }, Some(pieces), usage)
 }
 

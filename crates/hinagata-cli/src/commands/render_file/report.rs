@@ -2,7 +2,8 @@
 
 use std::{fmt, io::Write as _, time::Duration};
 
-use hinagata_value::{Error, MarkKind, Segment, Segments, Written};
+use hinagata_template::{DataOrigin, SourceMap, Span, SpanKind};
+use hinagata_value::{Error, MarkKind, Segment, Segments, StepKind, Written};
 use serde_json::{Value as Json, json};
 
 use crate::{
@@ -71,11 +72,40 @@ pub(super) fn collect_pieces(
     origin: impl Fn(&Segments, &Segment) -> Option<Origin>,
 ) -> Vec<Piece> {
     let piece = |segment: &Segment| {
-        let mut turns: Vec<_> = record.turns_of(segment).map(|turn| turn.index).collect();
+        let steps = record.steps_to(segment.step).filter(|step| step.kind == StepKind::Turn);
+        let mut turns: Vec<_> = steps.map(|step| step.index).collect();
         turns.reverse();
         Piece { end: segment.end as usize, origin: origin(record, segment), turns }
     };
     record.segments().iter().map(piece).collect()
+}
+
+/// The pieces of a text with a source map. `path` returns the path of a template.
+pub(super) fn map_pieces(map: &SourceMap, path: impl Fn(&str) -> String) -> Vec<Piece> {
+    let piece = |span: &Span| {
+        let variable = match span.kind {
+            SpanKind::Value { value, .. } => map.values.get(value as usize).map(|value| &value.origin),
+            SpanKind::Derived { inputs } => match map.inputs.get(inputs as usize).map(Vec::as_slice) {
+                Some([only]) => Some(only),
+                _ => None,
+            },
+            SpanKind::Text | SpanKind::Computed => None,
+        };
+        let variable = variable.and_then(|origin| match origin {
+            DataOrigin::Variable(path) => Some(path.to_string()),
+            _ => None,
+        });
+        let origin = map.place(span.place).map(|place| Origin {
+            template: path(&place.template),
+            line: place.line,
+            column: place.column,
+            variable,
+        });
+        let steps = map.steps_to(span.step);
+        let turns = steps.into_iter().filter(|step| step.kind == StepKind::Turn).map(|step| step.turn);
+        Piece { end: span.end, origin, turns: turns.collect() }
+    };
+    map.spans.iter().map(piece).collect()
 }
 
 /// Prints the result, and the render time if requested.
