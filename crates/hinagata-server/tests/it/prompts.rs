@@ -146,6 +146,14 @@ async fn a_prompt_has_a_definition_candidates_and_an_explanation() {
     let body = json!({"variables": {"agent_name": "Rumi"}});
     let posted = daemon.post("/api/prompts/general_system/explain", &body).await.expect_status(200);
     assert_eq!(posted["body"], explained["body"]);
+    assert_eq!(posted["map"]["texts"][0]["text"], explained["body"], "the spans are of what is shown");
+    let without = json!({"variables": {"agent_name": "Rumi"}, "map": false});
+    let without = daemon.post("/api/prompts/general_system/explain", &without).await.expect_status(200);
+    assert_eq!(without.get("map"), None);
+    let units = |name: &str| json!({"variables": {"agent_name": "Rumi"}, "units": name});
+    let counted = daemon.post("/api/prompts/general_system/explain", &units("utf16")).await.expect_status(200);
+    assert_eq!(counted["map"]["units"], "utf16");
+    daemon.post("/api/prompts/general_system/explain", &units("bytes")).await.expect_status(400);
 
     let validation = daemon.post("/api/prompts/general_system/validate", &json!({})).await.expect_status(200);
     assert_eq!((&validation["valid"], &validation["missing"]), (&json!(false), &json!(["agent_name"])));

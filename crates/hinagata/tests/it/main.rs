@@ -9,3 +9,4 @@ mod layers;
 mod module_files;
 mod modules;
 mod settings_page;
+mod source_map;
