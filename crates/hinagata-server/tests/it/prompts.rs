@@ -151,7 +151,8 @@ async fn a_prompt_has_a_definition_candidates_and_an_explanation() {
     let without = daemon.post("/api/prompts/general_system/explain", &without).await.expect_status(200);
     assert_eq!(without.get("map"), None);
     let units = |name: &str| json!({"variables": {"agent_name": "Rumi"}, "units": name});
-    let counted = daemon.post("/api/prompts/general_system/explain", &units("utf16")).await.expect_status(200);
+    let counted =
+        daemon.post("/api/prompts/general_system/explain", &units("utf16")).await.expect_status(200);
     assert_eq!(counted["map"]["units"], "utf16");
     daemon.post("/api/prompts/general_system/explain", &units("bytes")).await.expect_status(400);
 

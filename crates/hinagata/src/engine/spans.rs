@@ -9,7 +9,7 @@ use std::{
 };
 
 use hinagata_template::{
-    AbsentReason, Content, DataOrigin, Piece, SourceMap, Span, SpanKind, SpanPlace, StepKind,
+    AbsentReason, Content, DataOrigin, PathPart, Piece, SourceMap, Span, SpanKind, SpanPlace, StepKind,
     unchanged_pieces,
 };
 use serde::Serialize;
@@ -21,6 +21,7 @@ use super::{
     pipeline::Call,
     rendered::RenderedBody,
     run::RenderOutput,
+    validate::RESERVED,
 };
 use crate::{LineColumn, TextOrigin, secrets::HIDDEN};
 
@@ -605,9 +606,15 @@ impl Builder<'_, '_> {
     }
 
     fn is_secret(&self, origin: &DataOrigin) -> bool {
-        match origin {
-            DataOrigin::Variable(path) => self.secret_names.contains(&&*path.root),
-            _ => false,
+        let DataOrigin::Variable(path) = origin else { return false };
+        if self.secret_names.is_empty() || self.secret_names.contains(&&*path.root) {
+            return !self.secret_names.is_empty();
+        }
+        // Variables are also reachable through what holds all of them.
+        let holds_all = path.is_whole() || RESERVED.contains(&&*path.root);
+        match path.parts.first() {
+            Some(PathPart::Key(key)) => holds_all && self.secret_names.contains(&&**key),
+            _ => holds_all,
         }
     }
 

@@ -618,7 +618,8 @@ fn secrets_are_shown_nowhere() {
     let good = json!({"token": secret, "pin": 12345});
     let rendered = engine.explain_blocking(&Request::new("p").with_variables(&good)).expect("renders");
     let trace = serde_json::to_string(&rendered.trace).expect("is JSON");
-    assert!(rendered.text().contains(secret) && trace.contains(HIDDEN));
+    assert!(text(&engine, "p", &good).expect("renders").contains(secret) && trace.contains(HIDDEN));
+    assert_eq!(rendered.text(), HIDDEN, "an explanation masks the result, too");
     assert!(!trace.contains(secret) && !trace.contains("12345"), "{trace}");
     for variables in [
         json!({"token": secret, "pin": 12345, "fail": true}),

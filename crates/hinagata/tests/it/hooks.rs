@@ -263,7 +263,9 @@ fn a_secret_that_a_hook_carries_elsewhere_is_masked_in_traces_errors_and_warning
     });
     let variables = json!({"pw": "hunter2"});
     let rendered = engine.explain_blocking(&Request::new("p").with_variables(&variables)).expect("renders");
-    assert!(rendered.text().contains("hunter2"), "the prompt itself may use it");
+    assert!(!rendered.text().contains("hunter2"), "an explanation masks the result, too");
+    let used = engine.render_blocking(&Request::new("p").with_variables(&variables)).expect("renders");
+    assert!(used.text().contains("hunter2"), "the prompt itself may use it");
     let trace = serde_json::to_string(&rendered.trace).expect("is data");
     assert!(!trace.contains("hunter2") && trace.contains(HIDDEN), "{trace}");
 }

@@ -77,7 +77,10 @@ fn row(kind: &str, piece: &str, made_of: &str) -> (String, String, String) {
 #[test]
 fn every_piece_has_its_file_its_variable_and_its_layer() {
     let place = workspace(&[
-        ("p/template.md", "---\nparameters:\n  who: {type: string, default: 雛}\n---\nDear {{ who }},\n{% include 'partials/end.md' %}{{ n + 1 }}"),
+        (
+            "p/template.md",
+            "---\nparameters:\n  who: {type: string, default: 雛}\n---\nDear {{ who }},\n{% include 'partials/end.md' %}{{ n + 1 }}",
+        ),
         ("partials/end.md", "bye {{ name|upper }}!"),
     ]);
     let rendered = explain(place.path(), &json!({"name": "Rumi", "n": 1}));
@@ -103,7 +106,7 @@ fn every_piece_has_its_file_its_variable_and_its_layer() {
 
 #[test]
 fn what_a_secret_went_into_is_masked_everywhere() {
-    let source = "---\nparameters:\n  key: {type: string, secret: true, required: true}\n---\n{{ key }} {{ key[:4] }} {{ key|length }} {{ 'x' if key == 'abcdef' else 'y' }} {{ open }}";
+    let source = "---\nparameters:\n  key: {type: string, secret: true, required: true}\n---\n{{ key }} {{ key[:4] }} {{ variables.key|upper }} {{ 'x' if key == 'abcdef' else 'y' }} {{ open }}";
     let place = workspace(&[("p/template.md", source)]);
     let rendered = explain(place.path(), &json!({"key": "abcdefgh", "open": "shown"}));
     assert_eq!(rendered.text(), "••• ••• ••• ••• shown");
@@ -188,7 +191,7 @@ fn what_post_render_leaves_keeps_its_spans() {
 
 #[test]
 fn long_renders_are_explained_with_bounded_work() {
-    let source = "{% for x in range(100000) %}{{ x }}{{ list|length }},{% endfor %}{{ list|join(' ')|upper }}";
+    let source = "---\nlimits: {max_output_size: 5000000}\n---\n{% for x in range(100000) %}{{ x }}{{ list|length }},{% endfor %}{{ list|join(' ')|upper }}";
     let place = workspace(&[("p/template.md", source)]);
     let list: Vec<String> = (0..10_000).map(|number| format!("item {number}")).collect();
     let rendered = explain(place.path(), &json!({"list": list}));
