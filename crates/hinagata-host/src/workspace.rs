@@ -8,7 +8,7 @@ use std::{
 
 use hinagata::{
     Approvals, Catalog, CatalogOptions, Code, Diagnostic, Distrust, Engine, EngineOptions, Error, Hint,
-    ROOT_VARIABLE, Reason, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
+    Library, ROOT_VARIABLE, Reason, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
     ports::{Hooks, Store},
     settings::{Origin, SettingsSources, UserConfig},
 };
@@ -85,6 +85,8 @@ pub struct OpenWorkspace {
     pub trust_problem: Option<Diagnostic>,
     /// The values of settings that require trust.
     pub privileged_settings: Option<String>,
+    /// The libraries that the settings name, each with the user's trust in it.
+    pub libraries: Vec<Library>,
     /// The directory that records the user's decisions.
     pub state: Option<StateDir>,
     sources: SettingsSources,
@@ -109,8 +111,12 @@ impl OpenWorkspace {
         sources.flags.clone_from(&options.settings);
         let privileged_settings = sources.privileged_text();
         let state = StateDir::find(|name| environment.get(name), environment.home_directory()).ok();
-        let (trust, trust_problem) = read_trust(state.as_ref(), &root, privileged_settings.as_deref());
+        let (trust, trust_problem) = read_trust(state.as_ref(), &root.path, privileged_settings.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
+        let libraries = settings.library_roots().into_iter().map(|path| {
+            read_library(library_root(&path, &root.path, environment.home_directory()), state.as_ref())
+        });
+        let libraries = libraries.collect();
         Ok(Self {
             root,
             settings,
@@ -118,6 +124,7 @@ impl OpenWorkspace {
             trust,
             trust_problem,
             privileged_settings,
+            libraries,
             state,
             sources,
             process: options.process,
@@ -204,6 +211,7 @@ impl OpenWorkspace {
     pub fn open_catalog(&self) -> Catalog {
         Catalog::open(CatalogOptions {
             paths: self.settings.catalog_paths(),
+            libraries: self.libraries.clone(),
             approvals: self.approvals(),
             store: Some(self.store().snapshot()),
             serve_stale: self.settings.is_on("store.serve_stale"),
@@ -279,7 +287,8 @@ impl OpenWorkspace {
         hooks: Option<Arc<dyn Hooks>>,
         change: impl FnOnce(&mut EngineOptions),
     ) -> Result<Engine> {
-        let mut options = EngineOptions::from(&self.settings);
+        let mut options =
+            EngineOptions { libraries: self.libraries.clone(), ..EngineOptions::from(&self.settings) };
         let deadline = self.settings.get("limits.deadline");
         if self.process == ProcessKind::Daemon && deadline.is_none_or(|found| found.origin == Origin::Default)
         {
@@ -312,13 +321,43 @@ impl OpenWorkspace {
 /// Whether the user trusts the workspace. A record that cannot be read grants no trust and is reported.
 fn read_trust(
     state: Option<&StateDir>,
-    root: &WorkspaceRoot,
+    root: &Path,
     settings: Option<&str>,
 ) -> (TrustState, Option<Diagnostic>) {
     let never = TrustState::Untrusted { reason: Distrust::Never };
-    match state.map(|state| Trust::new(state).state(&root.path, settings)) {
+    match state.map(|state| Trust::new(state).state(root, settings)) {
         None => (never, None),
         Some(Ok(known)) => (known, None),
         Some(Err(error)) => (never, Some(Diagnostic::error("trust.json", error))),
+    }
+}
+
+/// The root of a library as the settings write it: absolute, beneath the home directory as `~/…`, or relative to the
+/// workspace root.
+fn library_root(path: &str, workspace: &Path, home: Option<PathBuf>) -> PathBuf {
+    match (path.strip_prefix("~").filter(|rest| rest.is_empty() || rest.starts_with('/')), home) {
+        (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+        _ => workspace.join(path),
+    }
+}
+
+/// The library at `root`: of its settings, only the directories of its prompts count. If they cannot be read, neither do
+/// these directories, and the library is not trusted.
+fn read_library(root: PathBuf, state: Option<&StateDir>) -> Library {
+    let no_user = UserConfig { path: None, named: false };
+    let read = SettingsSources::read(&root, &no_user).and_then(|sources| {
+        let (trust, problem) = read_trust(state, &root, sources.privileged_text().as_deref());
+        let settings = Settings::resolve(&sources, trust.is_trusted())?;
+        Ok((settings.catalog_paths(), trust.is_trusted(), problem.map(|found| found.error)))
+    });
+    match read {
+        Ok((paths, trusted, problem)) => Library { root, paths, trusted, problem },
+        Err(error) => {
+            let shown = root.display().to_string();
+            let error = error.map_message(|message| {
+                format!("the settings of the library `{shown}` are ignored, and it is not trusted: {message}")
+            });
+            Library { root, paths: Vec::new(), trusted: false, problem: Some(error) }
+        }
     }
 }

@@ -180,7 +180,7 @@ impl<'c> Call<'c> {
             request,
             provided: Provided::default(),
             withheld: Withheld::default(),
-            file_secrets: FileSecrets::new(&engine.0.options),
+            file_secrets: FileSecrets::new(&engine.0.options, plan.untrusted_home.is_none()),
             files: Mutex::default(),
             secrets: Mutex::default(),
         }
