@@ -337,7 +337,9 @@ fn read_trust(
 fn library_root(path: &str, workspace: &Path, home: Option<PathBuf>) -> PathBuf {
     match (path.strip_prefix("~").filter(|rest| rest.is_empty() || rest.starts_with('/')), home) {
         (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
-        _ => workspace.join(path),
+        _ if Path::new(path).is_absolute() => PathBuf::from(path),
+        // Sources are paths that users read, so they have no `..`.
+        _ => workspace.join(path).canonicalize().unwrap_or_else(|_| workspace.join(path)),
     }
 }
 
@@ -359,5 +361,88 @@ fn read_library(root: PathBuf, state: Option<&StateDir>) -> Library {
             });
             Library { root, paths: Vec::new(), trusted: false, problem: Some(error) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::SystemTime};
+
+    use super::*;
+
+    /// A workspace `work` beside a library `home/prompts`, whose settings have this text.
+    fn places(settings: &str) -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for directory in ["work", "home/prompts/more"] {
+            fs::create_dir_all(place.path().join(directory)).expect("made");
+        }
+        fs::write(place.path().join("home/prompts/hinagata.toml"), settings).expect("written");
+        place
+    }
+
+    fn open(place: &Path, setting: &str) -> OpenWorkspace {
+        let environment = Environment::without_variables()
+            .with_variable("HOME", place.join("home"))
+            .with_variable(StateDir::VARIABLE, place.join("state"));
+        let options = OpenOptions {
+            root: Some(place.join("work")),
+            settings: vec![format!("catalog.libraries={setting}")],
+            environment,
+            ..OpenOptions::default()
+        };
+        OpenWorkspace::open(&options, place).expect("opens")
+    }
+
+    #[test]
+    fn a_library_is_named_from_the_home_directory_the_root_or_the_workspace() {
+        let place = places("");
+        let library = place.path().join("home/prompts");
+        for written in ["~/prompts", &library.display().to_string(), "../home/prompts", "~/prompts/"] {
+            let found = open(place.path(), written);
+            let real = found.libraries[0].root.canonicalize().expect("is there");
+            assert_eq!(real, library.canonicalize().expect("is there"), "{written}");
+            assert!(!found.libraries[0].root.display().to_string().contains(".."), "{written}");
+        }
+        assert!(open(place.path(), "").libraries.is_empty());
+        assert_eq!(open(place.path(), "~other/x").libraries[0].root, place.path().join("work/~other/x"));
+    }
+
+    #[test]
+    fn a_library_has_its_own_trust_and_directories() {
+        let settings = "[catalog]\npaths = [\"more\"]\n[hooks]\nallowed_hosts = [\"example.com\"]\n";
+        let place = places(settings);
+        let library = || open(place.path(), "~/prompts").libraries.remove(0);
+        assert_eq!((library().trusted, library().paths), (false, vec!["more".to_owned()]));
+        let root = place.path().join("home/prompts");
+        let no_user = UserConfig { path: None, named: false };
+        let privileged = SettingsSources::read(&root, &no_user).expect("reads").privileged_text();
+        let trust = Trust::new(&StateDir::from_path(place.path().join("state")));
+        trust.record(&place.path().join("work"), None, SystemTime::now()).expect("is written");
+        assert!(!library().trusted, "that is the trust in the workspace");
+        trust.record(&root, privileged.as_deref(), SystemTime::now()).expect("is written");
+        assert!(library().trusted);
+        let opened = open(place.path(), "~/prompts");
+        assert_eq!(
+            opened.settings.texts("hooks.allowed_hosts"),
+            [] as [&str; 0],
+            "its settings do not count"
+        );
+        fs::write(root.join("hinagata.toml"), settings.replace("example.com", "example.org"))
+            .expect("written");
+        assert!(!library().trusted, "its settings changed");
+    }
+
+    #[test]
+    fn a_library_whose_settings_are_broken_is_reported_and_not_trusted() {
+        let place = places("[catalog\n");
+        let trust = Trust::new(&StateDir::from_path(place.path().join("state")));
+        trust.record(&place.path().join("home/prompts"), None, SystemTime::now()).expect("is written");
+        let opened = open(place.path(), "~/prompts");
+        let library = &opened.libraries[0];
+        assert!(!library.trusted && library.paths.is_empty());
+        let problem = library.problem.as_ref().expect("is reported");
+        assert!(problem.message().contains("are ignored, and it is not trusted"), "{problem:?}");
+        let found = opened.open_catalog().diagnostics();
+        assert!(found.iter().any(|found| found.error.message() == problem.message()), "{found:?}");
     }
 }
