@@ -74,13 +74,16 @@ use self::{
     snapshot::Snapshot,
     system::Host,
 };
-#[cfg(feature = "watch")]
-use crate::watch::{self, Change, Watcher};
 use crate::{
-    Approvals, Catalog, Code, Diagnostic, Error, Library, LocalPlaces, Reach, Result, StateDir,
+    Approvals, Catalog, Code, Diagnostic, Error, LocalPlaces, Reach, Result, StateDir,
     definition::Inherited,
     ports::{Ports, ToolSet},
     store::{StoreChange, StoreSnapshot, check_change},
+};
+#[cfg(feature = "watch")]
+use crate::{
+    Library,
+    watch::{self, Change, Watcher},
 };
 
 /// Renders prompts. Cheap to clone and shared between threads.

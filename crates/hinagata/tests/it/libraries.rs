@@ -148,6 +148,33 @@ fn python_has_the_trust_of_the_workspace_that_it_comes_from() {
     }
 }
 
+/// Fails as Python does that calls what is withheld.
+struct Refusing;
+
+impl Hooks for Refusing {
+    fn run_hook<'a>(&'a self, _job: HookJob<'a>) -> PortFuture<'a, Result<Value>> {
+        let hint = Hint::from("leave it out").then(Hint::TrustWorkspace);
+        Box::pin(async { Err(hinagata::Error::new(Code::Hook, "not available").with_hint(hint)) })
+    }
+}
+
+#[test]
+fn a_failing_hook_names_the_workspace_to_trust() {
+    let place = places(&[
+        ("work/user_data/shared/prompts/mine/prompt.py", HOOK),
+        ("library/user_data/shared/prompts/theirs/prompt.py", HOOK),
+    ]);
+    let engine = Engine::builder(place.path().join("work"))
+        .with_options(options(false, library(place.path(), false)))
+        .with_hooks(Arc::new(Refusing))
+        .open();
+    let path = place.path().join("library").display().to_string();
+    for (prompt, step) in [("mine", Hint::TrustWorkspace), ("theirs", Hint::TrustLibrary { path })] {
+        let error = engine.render_blocking(&Request::new(prompt)).expect_err("fails");
+        assert_eq!(error.hint(), Some(&Hint::from("leave it out").then(step)), "{prompt}");
+    }
+}
+
 #[test]
 fn a_prompt_is_trusted_no_more_than_its_parents() {
     let place = places(&[
