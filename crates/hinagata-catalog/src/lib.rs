@@ -34,8 +34,9 @@ mod vocab;
 
 pub use agent::Agent;
 pub use catalog::{
-    BOUND_CALLER_HINT, Candidate, Catalog, CatalogOptions, FoundTemplate, Listing, PackTools, PromptFilter,
-    Reach, ReachCache, ResolvedPrompt, StoreReachCache, not_approved, untrusted_error,
+    BOUND_CALLER_HINT, Candidate, Catalog, CatalogOptions, FoundTemplate, Library, Listing, PackTools,
+    PromptFilter, PromptHome, Reach, ReachCache, ResolvedPrompt, StoreReachCache, not_approved,
+    untrusted_error, withheld_error,
 };
 pub use defaults::Defaults;
 pub use definition::RenderLimits;

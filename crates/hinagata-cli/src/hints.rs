@@ -28,6 +28,9 @@ fn command_text(step: &Hint) -> Option<String> {
         }
         Hint::RemovePack { pack } => format!("remove it with `hina pack remove {pack}`"),
         Hint::TrustWorkspace => "review its settings and code, then run `hina trust`".to_owned(),
+        Hint::TrustLibrary { path } => {
+            format!("review its settings and code, then run `hina trust --root {path}`")
+        }
         Hint::RevokeTrust => "`hina trust --revoke` revokes your trust".to_owned(),
         Hint::DiagnoseWorkspace => "run `hina doctor` for details".to_owned(),
         Hint::CreateWorkspace { path } => format!("`hina init --root {path}` creates a workspace there"),

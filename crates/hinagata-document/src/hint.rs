@@ -63,6 +63,11 @@ pub enum Hint {
     },
     /// Review the settings and the code of the workspace, then trust it.
     TrustWorkspace,
+    /// Review the settings and the code of a library, then trust it.
+    TrustLibrary {
+        /// Its workspace root.
+        path: String,
+    },
     /// Forget that the workspace was trusted.
     RevokeTrust,
     /// Diagnose the workspace.
@@ -139,6 +144,9 @@ impl Hint {
             Self::TrustWorkspace => {
                 "review the settings and the code of the workspace, then trust it".to_owned()
             }
+            Self::TrustLibrary { path } => {
+                format!("review the settings and the code of the library `{path}`, then trust it")
+            }
             Self::RevokeTrust => "revoke the trust in the workspace".to_owned(),
             Self::DiagnoseWorkspace => "diagnose the workspace for details".to_owned(),
             Self::CreateWorkspace { path } => format!("create a workspace in `{path}`"),
@@ -165,6 +173,7 @@ impl Hint {
             | Self::VerifyPack { pack: text }
             | Self::RemovePack { pack: text }
             | Self::CreateWorkspace { path: text }
+            | Self::TrustLibrary { path: text }
             | Self::PrintSchema { kind: text }
             | Self::Advice(text) => *text = change(text),
             Self::ChooseCandidate { id, source } => {

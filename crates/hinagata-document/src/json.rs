@@ -3,7 +3,7 @@
 use std::fmt;
 
 use hinagata_value::ValueType;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, value::RawValue};
 
 use crate::{Cursor, Data, Error, Node, Place, Reason, Result};
@@ -22,6 +22,15 @@ pub fn parse(file: &str, text: &str) -> Result<Node> {
         let place = Place::in_text(file, text, offset);
         Error::definition(Reason::Syntax, format!("not valid JSON: {}", without_place(&error))).at(place)
     })
+}
+
+/// Checks that `text`, the content of `file`, is JSON, without a limit on its size.
+///
+/// # Errors
+/// Code `definition`, reason `syntax`, with the place.
+pub fn check_syntax(file: &str, text: &str) -> Result<()> {
+    let read: std::result::Result<IgnoredAny, _> = serde_json::from_str(text);
+    read.map(drop).map_err(|error| syntax_error(file, text, &error))
 }
 
 fn syntax_error(file: &str, text: &str, error: &serde_json::Error) -> Error {

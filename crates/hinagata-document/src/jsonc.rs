@@ -1,6 +1,6 @@
 //! JSON with comments and trailing commas, but no other extension, with the place of every value.
 
-use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _};
+use jsonc_parser::{CollectOptions, ParseOptions, ast, common::Ranged as _, errors::ParseError};
 
 use crate::{Cursor, Data, LineColumn, Node, Place, SyntaxProblem};
 
@@ -9,7 +9,20 @@ use crate::{Cursor, Data, LineColumn, Node, Place, SyntaxProblem};
 /// # Errors
 /// The first syntax error and its place.
 pub fn parse(file: &str, text: &str) -> Result<Node, SyntaxProblem> {
-    let options = ParseOptions {
+    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &parse_options())
+        .map_err(|error| syntax_problem(file, text, &error))?;
+    let mut cursor = Cursor::new(text);
+    let node = match &parsed.value {
+        Some(value) => json_node(value, &mut cursor),
+        None => Ok(Node::new(LineColumn { line: 1, column: 1 }, Data::Null)),
+    };
+    node.map_err(|(message, at)| (message, Some(Place::in_text(file, text, at))))
+}
+
+/// The options of the parser for comments and trailing commas, without other extensions.
+#[must_use]
+pub fn parse_options() -> ParseOptions {
+    ParseOptions {
         allow_comments: true,
         allow_trailing_commas: true,
         allow_loose_object_property_names: false,
@@ -20,17 +33,14 @@ pub fn parse(file: &str, text: &str) -> Result<Node, SyntaxProblem> {
         allow_bare_decimal_point_numbers: false,
         allow_non_finite_numbers: false,
         allow_extended_string_escapes: false,
-    };
-    let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &options).map_err(|error| {
-        let message = format!("not valid JSON: {}", error.kind().to_string().to_lowercase());
-        (message, Some(Place::in_text(file, text, error.range().start)))
-    })?;
-    let mut cursor = Cursor::new(text);
-    let node = match &parsed.value {
-        Some(value) => json_node(value, &mut cursor),
-        None => Ok(Node::new(LineColumn { line: 1, column: 1 }, Data::Null)),
-    };
-    node.map_err(|(message, at)| (message, Some(Place::in_text(file, text, at))))
+    }
+}
+
+/// The problem that the parser reports in `text`, the content of `file`.
+#[must_use]
+pub fn syntax_problem(file: &str, text: &str, error: &ParseError) -> SyntaxProblem {
+    let message = format!("not valid JSON: {}", error.kind().to_string().to_lowercase());
+    (message, Some(Place::in_text(file, text, error.range().start)))
 }
 
 fn json_node(value: &ast::Value<'_>, cursor: &mut Cursor<'_>) -> Result<Node, (String, usize)> {

@@ -8,7 +8,7 @@ use std::{
 
 use hinagata::{
     Approvals, Catalog, CatalogOptions, Code, Diagnostic, Distrust, Engine, EngineOptions, Error, Hint,
-    ROOT_VARIABLE, Reason, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
+    Library, ROOT_VARIABLE, Reason, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
     ports::{Hooks, Store},
     settings::{Origin, SettingsSources, UserConfig},
 };
@@ -85,6 +85,8 @@ pub struct OpenWorkspace {
     pub trust_problem: Option<Diagnostic>,
     /// The values of settings that require trust.
     pub privileged_settings: Option<String>,
+    /// The libraries that the settings name, each with the user's trust in it.
+    pub libraries: Vec<Library>,
     /// The directory that records the user's decisions.
     pub state: Option<StateDir>,
     sources: SettingsSources,
@@ -109,8 +111,12 @@ impl OpenWorkspace {
         sources.flags.clone_from(&options.settings);
         let privileged_settings = sources.privileged_text();
         let state = StateDir::find(|name| environment.get(name), environment.home_directory()).ok();
-        let (trust, trust_problem) = read_trust(state.as_ref(), &root, privileged_settings.as_deref());
+        let (trust, trust_problem) = read_trust(state.as_ref(), &root.path, privileged_settings.as_deref());
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
+        let libraries = settings.library_roots().into_iter().map(|path| {
+            read_library(library_root(&path, &root.path, environment.home_directory()), state.as_ref())
+        });
+        let libraries = libraries.collect();
         Ok(Self {
             root,
             settings,
@@ -118,6 +124,7 @@ impl OpenWorkspace {
             trust,
             trust_problem,
             privileged_settings,
+            libraries,
             state,
             sources,
             process: options.process,
@@ -204,6 +211,7 @@ impl OpenWorkspace {
     pub fn open_catalog(&self) -> Catalog {
         Catalog::open(CatalogOptions {
             paths: self.settings.catalog_paths(),
+            libraries: self.libraries.clone(),
             approvals: self.approvals(),
             store: Some(self.store().snapshot()),
             serve_stale: self.settings.is_on("store.serve_stale"),
@@ -279,7 +287,8 @@ impl OpenWorkspace {
         hooks: Option<Arc<dyn Hooks>>,
         change: impl FnOnce(&mut EngineOptions),
     ) -> Result<Engine> {
-        let mut options = EngineOptions::from(&self.settings);
+        let mut options =
+            EngineOptions { libraries: self.libraries.clone(), ..EngineOptions::from(&self.settings) };
         let deadline = self.settings.get("limits.deadline");
         if self.process == ProcessKind::Daemon && deadline.is_none_or(|found| found.origin == Origin::Default)
         {
@@ -312,13 +321,128 @@ impl OpenWorkspace {
 /// Whether the user trusts the workspace. A record that cannot be read grants no trust and is reported.
 fn read_trust(
     state: Option<&StateDir>,
-    root: &WorkspaceRoot,
+    root: &Path,
     settings: Option<&str>,
 ) -> (TrustState, Option<Diagnostic>) {
     let never = TrustState::Untrusted { reason: Distrust::Never };
-    match state.map(|state| Trust::new(state).state(&root.path, settings)) {
+    match state.map(|state| Trust::new(state).state(root, settings)) {
         None => (never, None),
         Some(Ok(known)) => (known, None),
         Some(Err(error)) => (never, Some(Diagnostic::error("trust.json", error))),
+    }
+}
+
+/// The root of a library as the settings write it: absolute, beneath the home directory as `~/…`, or relative to the
+/// workspace root.
+fn library_root(path: &str, workspace: &Path, home: Option<PathBuf>) -> PathBuf {
+    match (path.strip_prefix("~").filter(|rest| rest.is_empty() || rest.starts_with('/')), home) {
+        (Some(rest), Some(home)) => home.join(rest.trim_start_matches('/')),
+        _ if Path::new(path).is_absolute() => PathBuf::from(path),
+        // Sources are paths that users read, so they have no `..`.
+        _ => workspace.join(path).canonicalize().unwrap_or_else(|_| workspace.join(path)),
+    }
+}
+
+/// The library at `root`: of its settings, only the directories of its prompts count. If they cannot be read, neither do
+/// these directories, and the library is not trusted.
+fn read_library(root: PathBuf, state: Option<&StateDir>) -> Library {
+    let no_user = UserConfig { path: None, named: false };
+    let read = SettingsSources::read(&root, &no_user).and_then(|sources| {
+        let (trust, problem) = read_trust(state, &root, sources.privileged_text().as_deref());
+        let settings = Settings::resolve(&sources, trust.is_trusted())?;
+        Ok((settings.catalog_paths(), trust.is_trusted(), problem.map(|found| found.error)))
+    });
+    match read {
+        Ok((paths, trusted, problem)) => Library { root, paths, trusted, problem },
+        Err(error) => {
+            let shown = root.display().to_string();
+            let error = error.map_message(|message| {
+                format!("the settings of the library `{shown}` are ignored, and it is not trusted: {message}")
+            });
+            Library { root, paths: Vec::new(), trusted: false, problem: Some(error) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, time::SystemTime};
+
+    use super::*;
+
+    /// A workspace `work` beside a library `home/prompts`, whose settings have this text.
+    fn places(settings: &str) -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for directory in ["work", "home/prompts/more"] {
+            fs::create_dir_all(place.path().join(directory)).expect("made");
+        }
+        fs::write(place.path().join("home/prompts/hinagata.toml"), settings).expect("written");
+        place
+    }
+
+    fn open(place: &Path, setting: &str) -> OpenWorkspace {
+        let environment = Environment::without_variables()
+            .with_variable("HOME", place.join("home"))
+            .with_variable(StateDir::VARIABLE, place.join("state"));
+        let options = OpenOptions {
+            root: Some(place.join("work")),
+            settings: vec![format!("catalog.libraries={setting}")],
+            environment,
+            ..OpenOptions::default()
+        };
+        OpenWorkspace::open(&options, place).expect("opens")
+    }
+
+    #[test]
+    fn a_library_is_named_from_the_home_directory_the_root_or_the_workspace() {
+        let place = places("");
+        let library = place.path().join("home/prompts");
+        for written in ["~/prompts", &library.display().to_string(), "../home/prompts", "~/prompts/"] {
+            let found = open(place.path(), written);
+            let real = found.libraries[0].root.canonicalize().expect("is there");
+            assert_eq!(real, library.canonicalize().expect("is there"), "{written}");
+            assert!(!found.libraries[0].root.display().to_string().contains(".."), "{written}");
+        }
+        assert!(open(place.path(), "").libraries.is_empty());
+        assert_eq!(open(place.path(), "~other/x").libraries[0].root, place.path().join("work/~other/x"));
+    }
+
+    #[test]
+    fn a_library_has_its_own_trust_and_directories() {
+        let settings = "[catalog]\npaths = [\"more\"]\n[hooks]\nallowed_hosts = [\"example.com\"]\n";
+        let place = places(settings);
+        let library = || open(place.path(), "~/prompts").libraries.remove(0);
+        assert_eq!((library().trusted, library().paths), (false, vec!["more".to_owned()]));
+        let root = place.path().join("home/prompts");
+        let no_user = UserConfig { path: None, named: false };
+        let privileged = SettingsSources::read(&root, &no_user).expect("reads").privileged_text();
+        let trust = Trust::new(&StateDir::from_path(place.path().join("state")));
+        trust.record(&place.path().join("work"), None, SystemTime::now()).expect("is written");
+        assert!(!library().trusted, "that is the trust in the workspace");
+        trust.record(&root, privileged.as_deref(), SystemTime::now()).expect("is written");
+        assert!(library().trusted);
+        let opened = open(place.path(), "~/prompts");
+        assert_eq!(
+            opened.settings.texts("hooks.allowed_hosts"),
+            [] as [&str; 0],
+            "its settings do not count"
+        );
+        fs::write(root.join("hinagata.toml"), settings.replace("example.com", "example.org"))
+            .expect("written");
+        assert!(!library().trusted, "its settings changed");
+    }
+
+    #[test]
+    fn a_library_whose_settings_are_broken_is_reported_and_not_trusted() {
+        let place = places("[catalog\n");
+        let trust = Trust::new(&StateDir::from_path(place.path().join("state")));
+        trust.record(&place.path().join("home/prompts"), None, SystemTime::now()).expect("is written");
+        let opened = open(place.path(), "~/prompts");
+        let library = &opened.libraries[0];
+        assert!(!library.trusted && library.paths.is_empty());
+        let problem = library.problem.as_ref().expect("is reported");
+        assert!(problem.message().contains("are ignored, and it is not trusted"), "{problem:?}");
+        let found = opened.open_catalog().diagnostics();
+        assert!(found.iter().any(|found| found.error.message() == problem.message()), "{found:?}");
     }
 }

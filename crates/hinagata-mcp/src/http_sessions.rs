@@ -4,6 +4,7 @@
 //! in every revision, and let a request run on whose client has left. The reasons are in `docs/design/mcp-sessions.md`.
 
 use std::{
+    cmp::Reverse,
     collections::HashMap,
     io,
     pin::Pin,
@@ -12,11 +13,10 @@ use std::{
     time::Duration,
 };
 
-use http::request::Parts;
 use rmcp::{
     model::{
         CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage, ClientNotification,
-        GetExtensions as _, RequestId, ServerJsonRpcMessage, ServerResult,
+        RequestId, ServerJsonRpcMessage, ServerResult,
     },
     transport::streamable_http_server::session::{
         RestoreOutcome, ServerSseMessage, SessionId, SessionManager,
@@ -25,8 +25,6 @@ use rmcp::{
 };
 use tokio::{runtime::Handle, time::Instant};
 use tokio_stream::Stream;
-
-use crate::backend::Viewer;
 
 /// Maximum concurrent sessions.
 const MAX_SESSIONS: usize = 1_024;
@@ -45,6 +43,16 @@ const RESUME_TIME: Duration = Duration::from_secs(5);
 
 /// The first revision whose streams start with an event without data.
 const PRIMED_SINCE: &str = "2025-11-25";
+
+tokio::task_local! {
+    /// The name of the caller whose request the task handles. The library opens sessions without it.
+    static CALLER: Option<Arc<str>>;
+}
+
+/// Handles a request of `caller`, who owns the session that it opens.
+pub(crate) async fn with_caller<F: Future>(caller: Option<Arc<str>>, handling: F) -> F::Output {
+    CALLER.scope(caller, handling).await
+}
 
 type Inner = LocalSessionManager;
 type EventStream = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
@@ -98,10 +106,10 @@ impl HttpSessions {
         sessions
     }
 
-    /// Whether a new session can be opened, if need be in place of an idle one.
-    pub(crate) fn has_room(&self) -> bool {
+    /// Whether `caller` can open a new session, if need be in place of an idle one.
+    pub(crate) fn has_room(&self, caller: Option<&str>) -> bool {
         let entries = self.entries();
-        entries.len() < MAX_SESSIONS || entries.values().any(SessionEntry::is_idle)
+        entries.len() < MAX_SESSIONS || find_displaced(&entries, caller).is_some()
     }
 
     /// Whether the viewer owns the session. Unknown sessions are rejected later.
@@ -122,22 +130,22 @@ impl HttpSessions {
         }
     }
 
-    /// Ends the session that has been idle for the longest time, if all places are taken.
-    async fn make_room(&self) -> Result<(), LocalSessionManagerError> {
-        let longest_idle = {
+    /// Ends an idle session if all places are taken.
+    async fn make_room(&self, caller: Option<&str>) -> Result<(), LocalSessionManagerError> {
+        let displaced = {
             let entries = self.entries();
             if entries.len() < MAX_SESSIONS {
                 return Ok(());
             }
-            let idle = entries.iter().filter(|(_, entry)| entry.is_idle());
-            idle.min_by_key(|(_, entry)| entry.last_used)
-                .map(|(id, entry)| (Arc::clone(id), entry.last_used.elapsed()))
+            find_displaced(&entries, caller)
+                .map(|(id, entry)| (Arc::clone(id), entry.owner.clone(), entry.last_used.elapsed()))
         };
-        let Some((id, idle)) = longest_idle else {
+        let Some((id, owner, idle)) = displaced else {
             return Err(SessionError::Io(io::Error::other("too many open sessions")).into());
         };
         tracing::warn!(
             sessions = MAX_SESSIONS,
+            owner = owner.as_deref(),
             idle_seconds = idle.as_secs(),
             "ending the session that has been idle for the longest time, to make room for a new one"
         );
@@ -239,6 +247,22 @@ impl HttpSessions {
     }
 }
 
+/// The session that gives way to a new one of `caller`: of the callers with the most sessions, the one that has been idle
+/// for the longest time. Nobody takes the place of another caller who has no more sessions.
+fn find_displaced<'e>(
+    entries: &'e HashMap<SessionId, SessionEntry>,
+    caller: Option<&str>,
+) -> Option<(&'e SessionId, &'e SessionEntry)> {
+    let mut counts: HashMap<Option<&str>, usize> = HashMap::new();
+    for entry in entries.values() {
+        *counts.entry(entry.owner.as_deref()).or_default() += 1;
+    }
+    let count = |owner: Option<&str>| counts.get(&owner).copied().unwrap_or_default();
+    let may_end = |owner: Option<&str>| owner == caller || count(owner) > count(caller);
+    let idle = entries.iter().filter(|(_, entry)| entry.is_idle() && may_end(entry.owner.as_deref()));
+    idle.max_by_key(|(_, entry)| (count(entry.owner.as_deref()), Reverse(entry.last_used)))
+}
+
 async fn sweep_sessions(sessions: Weak<HttpSessions>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;
@@ -252,10 +276,11 @@ impl SessionManager for HttpSessions {
     type Transport = <Inner as SessionManager>::Transport;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        self.make_room().await?;
+        let owner = CALLER.try_with(Clone::clone).ok().flatten();
+        self.make_room(owner.as_deref()).await?;
         let (id, transport) = self.inner.create_session().await?;
         let entry = SessionEntry {
-            owner: None,
+            owner,
             is_primed: false,
             open_streams: 0,
             last_used: Instant::now(),
@@ -270,10 +295,8 @@ impl SessionManager for HttpSessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        let owner = viewer_name(&message);
         let response = self.inner.initialize_session(id, message).await?;
         if let Some(entry) = self.entries().get_mut(id) {
-            entry.owner = owner;
             entry.is_primed = is_primed(&response);
         }
         Ok(response)
@@ -331,13 +354,6 @@ impl SessionManager for HttpSessions {
     async fn restore_session(&self, id: SessionId) -> Result<RestoreOutcome<Self::Transport>, Self::Error> {
         self.inner.restore_session(id).await
     }
-}
-
-/// The name of the caller of a request.
-fn viewer_name(message: &ClientJsonRpcMessage) -> Option<Arc<str>> {
-    let ClientJsonRpcMessage::Request(request) = message else { return None };
-    let viewer = request.request.extensions().get::<Parts>()?.extensions.get::<Viewer>()?;
-    Some(Arc::clone(&viewer.name))
 }
 
 /// Whether the negotiated revision has events without data.

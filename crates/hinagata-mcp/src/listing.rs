@@ -21,6 +21,7 @@ pub(crate) fn list_entry(
     id: &str,
     name: &str,
     version: &str,
+    source: &str,
     inherited: &Inherited,
     undeclared: &[String],
 ) -> Prompt {
@@ -36,7 +37,7 @@ pub(crate) fn list_entry(
         "hinagata/version": version,
         "hinagata/type": metadata.kind,
         "hinagata/tags": metadata.tags,
-        "hinagata/source": definition.source,
+        "hinagata/source": source,
     });
     prompt.meta = meta.as_object().cloned().map(MetaObject);
     prompt

@@ -1,6 +1,6 @@
 //! A prompt as clients see it.
 
-use std::sync::OnceLock;
+use std::{path::Path, sync::OnceLock};
 
 use hinagata::{
     Catalog, Code, Engine, Place, Reason, Result,
@@ -51,7 +51,8 @@ impl PublicPrompt {
             reads.into_iter().filter(|name| inherited.parameters.get(name).is_none()).collect();
         let version = prompt_version(&catalog, id, &inherited.definition);
         let name = public_name(id);
-        let listed = list_entry(id, &name, &version, &inherited, &undeclared);
+        let source = public_source(engine, &inherited.definition.source);
+        let listed = list_entry(id, &name, &version, &source, &inherited, &undeclared);
         Ok(Self {
             id: id.to_owned(),
             name,
@@ -118,6 +119,13 @@ impl PublicPrompt {
     pub(crate) fn has_fixed_files(&self) -> bool {
         fixed_parts(&self.inherited).any(|(_, fields)| fields.contains_key("file"))
     }
+}
+
+/// The source of a prompt without directories of this machine: that of a library is absolute.
+fn public_source(engine: &Engine, source: &str) -> String {
+    let hidden =
+        Path::new(source).is_absolute().then(|| engine.local_places().hide_in_text(source)).flatten();
+    hidden.unwrap_or_else(|| source.to_owned())
 }
 
 /// The parts of a prompt's messages that are no texts and have no placeholders, with their types.

@@ -19,8 +19,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    backend::Viewer, exposure::Exposure, http_sessions::HttpSessions, malformed::malformed_error,
-    resources::Resources, session::Session, shared::Mcp, stdio::LineTransport,
+    backend::Viewer,
+    exposure::Exposure,
+    http_sessions::{HttpSessions, with_caller},
+    malformed::malformed_error,
+    resources::Resources,
+    session::Session,
+    shared::Mcp,
+    stdio::LineTransport,
 };
 
 /// How long requests may go on after the client closed its end of standard input. Hosts kill a server after two seconds.
@@ -122,12 +128,12 @@ impl HttpService {
     {
         let is_new = request.method() == http::Method::POST && !request.headers().contains_key(&SESSION_ID);
         let is_old = !request.headers().contains_key("mcp-method");
-        if is_new && is_old && !self.sessions.has_room() {
+        let caller = request.extensions().get::<Viewer>().map(|viewer| Arc::clone(&viewer.name));
+        if is_new && is_old && !self.sessions.has_room(caller.as_deref()) {
             return too_many_sessions();
         }
-        let viewer = request.extensions().get::<Viewer>().map(|viewer| &*viewer.name);
         if let Some(session) = session_id(request.headers())
-            && !self.sessions.is_owner(session, viewer)
+            && !self.sessions.is_owner(session, caller.as_deref())
         {
             // Answer as for an unknown session: its existence must not be revealed.
             return text_response(StatusCode::NOT_FOUND, "text/plain", "Not Found: Session not found");
@@ -144,7 +150,8 @@ impl HttpService {
                 return text_response(StatusCode::BAD_REQUEST, "text/plain", text);
             }
         };
-        let response = self.service.handle(Request::from_parts(head, Full::new(text.clone()))).await;
+        let handling = self.service.handle(Request::from_parts(head, Full::new(text.clone())));
+        let response = with_caller(caller, handling).await;
         match response.status() {
             StatusCode::UNSUPPORTED_MEDIA_TYPE => malformed_response(&text).unwrap_or(response),
             _ => response,

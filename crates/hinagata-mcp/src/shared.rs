@@ -313,6 +313,7 @@ impl Shared {
         {
             tracing::warn!(
                 prompt = prompt.id,
+                place = failed.place().map(tracing::field::display),
                 error = failed.message(),
                 "an included template is broken; serving its last good state"
             );

@@ -376,6 +376,7 @@ fn log_left_out(id: &str, error: &Error) {
         prompt = id,
         code = error.code().as_str(),
         place = error.place().map(tracing::field::display),
+        candidates = error.details().get("candidates").map(tracing::field::display),
         error = error.message(),
         "skipping a prompt that cannot be rendered"
     );

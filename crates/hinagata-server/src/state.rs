@@ -102,7 +102,8 @@ impl App {
         let Observers { audit, events, metrics, link_span, sandbox } = observers;
         Self {
             origins: OriginPolicy::new(address, &settings.hosts, &settings.origins),
-            places: LocalPlaces::new(&workspace.root.path, workspace.state.as_ref()),
+            places: LocalPlaces::new(&workspace.root.path, workspace.state.as_ref())
+                .with_libraries(workspace.libraries.iter().map(|library| &*library.root)),
             bulkheads: Bulkheads::new(&settings),
             connections: ConnectionRoom::new(settings.max_connections),
             current_settings: ArcSwap::from_pointee(settings.clone()),

@@ -17,25 +17,27 @@ enum Replacement {
     Relative,
     /// Paths start with the name of the variable that sets the directory.
     State,
+    /// Paths start with `library`.
+    Library,
 }
 
 impl LocalPlaces {
     /// The root of a workspace, and the state directory of its user.
     #[must_use]
     pub fn new(root: &Path, state: Option<&StateDir>) -> Self {
-        let state = state.map(|state| (state.path().to_owned(), Replacement::State));
-        let root = (root.to_owned(), Replacement::Relative);
-        let mut places = Vec::new();
+        let state = state.into_iter().flat_map(|state| spellings(state.path(), Replacement::State));
         // The state directory may be beneath the root, so it comes first.
-        for (path, replacement) in state.into_iter().chain([root]) {
-            for path in path.canonicalize().into_iter().chain([path]) {
-                // The path `/` occurs everywhere.
-                if path.is_absolute() && path.parent().is_some() {
-                    places.push((path.display().to_string(), replacement));
-                }
-            }
+        Self(state.chain(spellings(root, Replacement::Relative)).collect())
+    }
+
+    /// The same with the roots of libraries.
+    #[must_use]
+    pub fn with_libraries<'p>(mut self, roots: impl IntoIterator<Item = &'p Path>) -> Self {
+        // A library may be beneath the root, so it comes first.
+        for root in roots {
+            self.0.splice(0..0, spellings(root, Replacement::Library));
         }
-        Self(places)
+        self
     }
 
     /// Replaces the paths in all texts of `value`.
@@ -66,6 +68,14 @@ impl LocalPlaces {
     }
 }
 
+/// The path as it is, and without links.
+fn spellings(path: &Path, replacement: Replacement) -> Vec<(String, Replacement)> {
+    let both = path.canonicalize().into_iter().chain([path.to_owned()]);
+    // The path `/` occurs everywhere.
+    let usable = both.filter(|path| path.is_absolute() && path.parent().is_some());
+    usable.map(|path| (path.display().to_string(), replacement)).collect()
+}
+
 fn replace_path(text: &str, path: &str, replacement: Replacement) -> String {
     let mut parts = text.split(path);
     let mut shown = parts.next().unwrap_or_default().to_owned();
@@ -78,6 +88,7 @@ fn replace_path(text: &str, path: &str, replacement: Replacement) -> String {
             (_, None) if rest.starts_with(goes_on) => shown.extend([path, rest]),
             (Replacement::Relative, None) => shown.extend([".", rest]),
             (Replacement::State, _) => shown.extend(["$", StateDir::VARIABLE, rest]),
+            (Replacement::Library, _) => shown.extend(["library", rest]),
         }
     }
     shown
@@ -93,6 +104,7 @@ mod tests {
     fn paths_become_relative_and_others_stay() {
         let places = LocalPlaces(vec![
             ("/home/ann/state".to_owned(), Replacement::State),
+            ("/home/ann/prompts".to_owned(), Replacement::Library),
             ("/home/ann/work".to_owned(), Replacement::Relative),
         ]);
         for (text, shown) in [
@@ -101,6 +113,7 @@ mod tests {
             ("/home/ann/work/a and /home/ann/work/b", "a and b"),
             ("/home/ann/state/approvals.json is full", "$HINAGATA_STATE/approvals.json is full"),
             ("/home/ann/workshop/a", "/home/ann/workshop/a"),
+            ("`/home/ann/prompts/a.md` of `/home/ann/prompts`", "`library/a.md` of `library`"),
             ("nothing here", "nothing here"),
         ] {
             let mut value = json!({"path": [text]});

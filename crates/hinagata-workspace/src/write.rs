@@ -3,7 +3,8 @@
 //! A `Writer` holds the lock of a directory. While it exists, no other process changes the files that are written under
 //! that lock, so reading, changing and writing is one atomic step. A file is written under a temporary name, synced to
 //! the disk and then renamed, so that a reader sees the old state or the new one, even after a crash or a `kill -9`.
-//! Directories of a workspace are untrusted: a link in the place of a file to be written is never followed.
+//! Directories of a workspace are untrusted: a link in the place of a file to be written is never followed. Only
+//! `replace_file` follows one, for files of the user.
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
@@ -68,30 +69,10 @@ impl Writer {
     /// Replaces the content of the file `name` with `bytes`.
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let place = self.directory.join(name);
-        // Only the holder of the lock writes this file, so an existing one is left over from a killed process.
-        let beside = self.directory.join(format!(".{name}.new"));
-        let written = self
-            .write_new(&beside, &place, bytes)
-            .and_then(|()| fs::rename(&beside, &place))
-            .and_then(|()| sync_directory(&self.directory));
-        if written.is_err() {
-            let _ = fs::remove_file(&beside);
-        }
-        written.map_err(|error| io_error("written", &place, error))
-    }
-
-    fn write_new(&self, beside: &Path, place: &Path, bytes: &[u8]) -> io::Result<()> {
-        ignore_missing(fs::remove_file(beside))?;
-        let mut file =
-            refuse_links(OpenOptions::new().write(true).create_new(true), self.readers).open(beside)?;
         // A file that a team shares keeps its permissions.
-        if let (Readers::AsUsual, Ok(before)) = (self.readers, fs::symlink_metadata(place))
-            && before.is_file()
-        {
-            file.set_permissions(before.permissions())?;
-        }
-        file.write_all(bytes)?;
-        file.sync_all()
+        let keeps_permissions = self.readers == Readers::AsUsual;
+        replace_at(&place, bytes, self.readers, keeps_permissions)
+            .map_err(|error| io_error("written", &place, error))
     }
 
     /// Replaces the content of the file `name` with `value` as indented JSON.
@@ -136,6 +117,49 @@ impl Writer {
             .and_then(|()| sync_directory(&self.directory))
             .map_err(|error| io_error("removed", &place, error))
     }
+}
+
+/// Replaces the content of the file at `path`, which keeps its permissions; a new one is for `readers`. A link is
+/// followed, so that it still leads to the file. Missing directories are created. The caller holds a lock.
+///
+/// # Errors
+/// Code `store` if it cannot be written.
+pub fn replace_file(path: &Path, bytes: &[u8], readers: Readers) -> Result<()> {
+    let place = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let written = fs::create_dir_all(place.parent().unwrap_or(Path::new(".")))
+        .and_then(|()| replace_at(&place, bytes, readers, true));
+    written.map_err(|error| io_error("written", path, error))
+}
+
+/// Writes beside the file, then renames.
+fn replace_at(place: &Path, bytes: &[u8], readers: Readers, keeps_permissions: bool) -> io::Result<()> {
+    let (Some(directory), Some(name)) = (place.parent(), place.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let mut new_name = std::ffi::OsString::from(".");
+    new_name.push(name);
+    new_name.push(".new");
+    // Only the holder of the lock writes this file, so an existing one is left over from a killed process.
+    let beside = directory.join(new_name);
+    let write_new = || {
+        ignore_missing(fs::remove_file(&beside))?;
+        let mut file =
+            refuse_links(OpenOptions::new().write(true).create_new(true), readers).open(&beside)?;
+        if keeps_permissions
+            && let Ok(before) = fs::symlink_metadata(place)
+            && before.is_file()
+        {
+            file.set_permissions(before.permissions())?;
+        }
+        file.write_all(bytes)?;
+        file.sync_all()
+    };
+    let written =
+        write_new().and_then(|()| fs::rename(&beside, place)).and_then(|()| sync_directory(directory));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
 
 /// The text of the file at `path`, of at most `largest` bytes; `None` if the file does not exist.
@@ -392,6 +416,25 @@ mod tests {
         fs::set_permissions(place.path().join("shared"), fs::Permissions::from_mode(0o664)).expect("changed");
         writer.replace("shared", b"y").expect("writes");
         assert_eq!(mode(&place.path().join("shared")), 0o664);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_of_the_user_is_replaced_behind_its_link_with_its_permissions() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let place = place();
+        let (file, link) = (place.path().join("real/settings.json"), place.path().join("settings.json"));
+        let mode = |path: &Path| fs::metadata(path).expect("is there").permissions().mode() & 0o777;
+        replace_file(&file, b"new", Readers::Owner).expect("writes, with the directory");
+        assert_eq!(mode(&file), 0o600);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("changed");
+        symlink(&file, &link).expect("linked");
+        replace_file(&link, b"newer", Readers::Owner).expect("writes");
+        assert!(link.is_symlink());
+        assert_eq!((fs::read_to_string(&file).expect("is there").as_str(), mode(&file)), ("newer", 0o644));
+        assert_eq!(names(&place.path().join("real")), ["settings.json"]);
+        let error = replace_file(&file.join("inner"), b"x", Readers::Owner).expect_err("is a file");
+        assert_eq!(error.code(), Code::Store);
     }
 
     #[test]

@@ -46,10 +46,10 @@ pub use engine::{
     UnknownVariable, Validation, Warning, WeakEngine, from_text,
 };
 pub use hinagata_catalog::{
-    Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Defaults, FoundTemplate, Listing,
-    Manifest, PackId, PackKind, PackLimits, PromptFilter, PromptId, Reach, Refused, RenderLimits, Replaces,
-    Resolution, Resolutions, ResolvedPrompt, VariableProvider, Vocabulary, definition, media, normal_form,
-    record_resolution, source, store,
+    Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Defaults, FoundTemplate, Library,
+    Listing, Manifest, PackId, PackKind, PackLimits, PromptFilter, PromptId, Reach, Refused, RenderLimits,
+    Replaces, Resolution, Resolutions, ResolvedPrompt, VariableProvider, Vocabulary, definition, media,
+    normal_form, record_resolution, source, store,
 };
 pub use hinagata_document::{
     Code, CodeSpec, Diagnostic, Digest, Error, Hint, HintText, InvalidDigest, LineColumn, Place, Reason,

@@ -211,19 +211,15 @@ class Claude(Terminal):
         self.press_until("enter", lambda: FORM not in self.screen.show(), "the form to be taken")
 
 
-class Gemini(Terminal):
-    """Gemini CLI. Words without a name go to the arguments that are listed as required."""
+class GeminiFamily(Terminal):
+    """What Gemini CLI and its descendant have in common."""
 
-    name = "gemini-cli"
     READY = "Type your message"
-    INPUT = r"^ >(.*)"
-    REFRESH = "/commands reload"
 
-    def configure(self, place, server):
+    def write_servers(self, file, sign_in, server):
+        """Writes the settings, with the server and the way to sign in."""
         own = {"command": server.command[0], "args": server.command[1:]} if server.command else {"httpUrl": server.url}
-        write_settings(place.home / ".gemini/settings.json", {**gemini_settings("gemini-api-key"), "mcpServers": {SERVER: own}})
-        # With a model named, it asks no other one which model to use.
-        return ["gemini", "--model", "gemini-2.5-flash"], {"GOOGLE_GEMINI_BASE_URL": place.model.url, "GEMINI_API_KEY": "not-a-key"}
+        write_settings(file, {**gemini_settings(sign_in), "mcpServers": {SERVER: own}})
 
     def listed_name(self, name):
         """How the menu shows a prompt."""
@@ -234,33 +230,36 @@ class Gemini(Terminal):
         first, *others = values.items()
         return " ".join([first[1], *(f'--{name}="{value}"' for name, value in others)])
 
+
+class Gemini(GeminiFamily):
+    """Gemini CLI. Words without a name go to the arguments that are listed as required."""
+
+    name = "gemini-cli"
+    INPUT = r"^ >(.*)"
+    REFRESH = "/commands reload"
+
+    def configure(self, place, server):
+        self.write_servers(place.home / ".gemini/settings.json", "gemini-api-key", server)
+        # With a model named, it asks no other one which model to use.
+        return ["gemini", "--model", "gemini-2.5-flash"], {"GOOGLE_GEMINI_BASE_URL": place.model.url, "GEMINI_API_KEY": "not-a-key"}
+
     def take_change(self):
         """Lets the menu follow a changed list: it says that it has the list, and waits for the command."""
         self.screen.wait_for_text(f"Prompts updated for server: {SERVER}")
         self.enter_own(self.REFRESH)
 
 
-class Qwen(Terminal):
+class Qwen(GeminiFamily):
     """Qwen Code. Words without a name go to the arguments one by one."""
 
     name = "qwen-code"
-    READY = "Type your message"
     INPUT = r"^>(.*)"
     # Its menu is made when a server is connected, which may be before the list of prompts has come.
     REFRESH = "/language ui en"
 
     def configure(self, place, server):
-        own = {"command": server.command[0], "args": server.command[1:]} if server.command else {"httpUrl": server.url}
-        write_settings(place.home / ".qwen/settings.json", {**gemini_settings("openai"), "mcpServers": {SERVER: own}})
+        self.write_servers(place.home / ".qwen/settings.json", "openai", server)
         return ["qwen"], {"OPENAI_BASE_URL": f"{place.model.url}/v1", "OPENAI_API_KEY": "not-a-key", "OPENAI_MODEL": "stand-in"}
-
-    def listed_name(self, name):
-        """How the menu shows a prompt."""
-        return f" {name} [MCP]"
-
-    def line_for(self, values):
-        """The first value as it is, the others by name."""
-        return Gemini.line_for(self, values)
 
 
 def gemini_settings(login):

@@ -21,7 +21,8 @@ impl Catalog {
     /// The template that a file of the source root `from` calls `name`; `None` when it does not exist.
     ///
     /// `ID/FILE` is a file of the prompt that `ID` refers to. Other names are looked up in the user's prompts, the
-    /// source root of the including file, the directories of the settings, the built-in prompts, and the active packs.
+    /// source root of the including file, the directories of the settings, the libraries, the built-in prompts, and the
+    /// active packs; from a file of a library in the library first.
     ///
     /// # Errors
     /// Code `conflict` when `ID` is in conflict or two packs have the file; code `definition` when the file cannot be
@@ -67,11 +68,16 @@ impl Catalog {
     }
 
     fn template_of_place(&self, from: &RootKind, name: &str) -> Result<Option<FoundTemplate>> {
-        let is_path = |kind: &RootKind| matches!(kind, RootKind::Path(_));
-        let steps: [&dyn Fn(&RootKind) -> bool; 4] =
-            [&|kind| *kind == RootKind::Shared, &|kind| kind == from, &is_path, &|kind| {
-                *kind == RootKind::Builtin
-            }];
+        let is_library = |kind: &RootKind| matches!(kind, RootKind::Library(_));
+        let steps: [&dyn Fn(&RootKind) -> bool; 6] = [
+            // A library is used in many workspaces, and none of them replaces parts of it by chance.
+            &|kind| is_library(from) && kind == from,
+            &|kind| *kind == RootKind::Shared,
+            &|kind| kind == from,
+            &|kind| matches!(kind, RootKind::Path(_)),
+            &is_library,
+            &|kind| *kind == RootKind::Builtin,
+        ];
         for step in steps {
             for index in self.roots().iter().filter(|index| step(&index.root.kind) && self.may_read(index)) {
                 if let Some(found) = template_in(index, name)? {

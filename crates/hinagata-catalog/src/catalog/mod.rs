@@ -6,6 +6,7 @@
 
 mod agents;
 mod candidates;
+mod libraries;
 mod listing;
 mod lookup;
 mod packs;
@@ -26,11 +27,12 @@ use hinagata_workspace::{
 };
 
 pub use candidates::{Candidate, ResolvedPrompt, not_approved};
+pub use libraries::{Library, PromptHome};
 pub use listing::{Listing, PromptFilter};
 pub use lookup::FoundTemplate;
 pub use reach::{BOUND_CALLER_HINT, Reach, ReachCache, StoreReachCache};
 pub use tools::PackTools;
-pub use withheld::untrusted_error;
+pub use withheld::{untrusted_error, withheld_error};
 
 use self::tools::pack_tools;
 use crate::{
@@ -50,6 +52,8 @@ pub struct CatalogOptions {
     pub root: PathBuf,
     /// More directories with prompts, relative to the root; searched after the user's prompts and before packs.
     pub paths: Vec<String>,
+    /// Other workspaces whose prompts are in the catalog; searched after `paths` and before packs.
+    pub libraries: Vec<Library>,
     /// The approvals of packs; [`Approvals::load`] reads them from the user's state directory.
     pub approvals: Approvals,
     /// The snapshot of the store whose prompts are in the catalog, if there is a store.
@@ -189,6 +193,11 @@ impl Catalog {
             }
             add(RootKind::Path(place), prefix, open_tree(directory));
         }
+        let mut of_libraries = Vec::new();
+        for (place, directory) in open_libraries(&options, &mut of_libraries) {
+            let prefix = directory.path().to_string_lossy().into_owned();
+            add(RootKind::Library(place), prefix, open_tree(Some(directory)));
+        }
         for pack in &packs {
             let prefix = format!("{}/{PROMPTS}", pack.path());
             let tree = pack.prompts().unwrap_or_else(|error| {
@@ -206,7 +215,7 @@ impl Catalog {
             roots.insert(place, index);
             stored = found;
         }
-        opening.extend(problems.into_iter().chain(missing_paths).chain(found));
+        opening.extend(problems.into_iter().chain(missing_paths).chain(of_libraries).chain(found));
         let shared = workspace.as_ref().map_or(Ok(None), |workspace| workspace.directory(SHARED));
         let shared = shared.map(|directory| directory.map(Arc::new)).map_err(|error| error.in_file(SHARED));
         let inner = Arc::new(Inner {
@@ -228,6 +237,11 @@ impl Catalog {
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.0.options.root
+    }
+
+    /// The libraries.
+    pub(crate) fn libraries(&self) -> &[Library] {
+        &self.0.options.libraries
     }
 
     /// The approvals of packs.
@@ -451,6 +465,31 @@ impl Catalog {
         }
         sort_diagnostics(all)
     }
+}
+
+/// The directories with prompts of the libraries, each with the index of its library. One that is searched already is
+/// left out: a library may be the workspace itself.
+fn open_libraries(options: &CatalogOptions, found: &mut Vec<Diagnostic>) -> Vec<(usize, Directory)> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    if options.libraries.is_empty() {
+        return Vec::new();
+    }
+    let own = [SHARED_PROMPTS].into_iter().chain(options.paths.iter().map(String::as_str));
+    let mut searched: Vec<PathBuf> = own.map(|path| real(&options.root.join(path))).collect();
+    let mut opened = Vec::new();
+    for (place, library) in options.libraries.iter().enumerate() {
+        if real(&library.root) == real(&options.root) {
+            continue;
+        }
+        for directory in library.open_directories(found) {
+            let path = real(directory.path());
+            if !searched.contains(&path) {
+                searched.push(path);
+                opened.push((place, directory));
+            }
+        }
+    }
+    opened
 }
 
 /// The diagnostic for a missing directory of `catalog.paths`; an unreadable one is reported elsewhere.

@@ -199,16 +199,22 @@ impl Catalog {
         Ok(())
     }
 
-    /// Whether the file at `path` is part of the workspace itself: prompts, packs, agents, the store or settings.
+    /// Whether the file at `path` is part of the workspace itself, or of a library: prompts, packs, agents, the store or
+    /// settings.
     fn is_own_file(&self, path: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| plain(path));
-        let (root, path) = (real(self.root()), real(path));
-        let prefixes = self.roots().iter().map(|index| index.root.prefix.as_str());
-        let mut places = OWN.into_iter().chain(prefixes).map(|prefix| real(&root.join(prefix)));
+        let path = real(path);
+        let has_settings = path.file_name().and_then(|name| name.to_str()).is_some_and(is_settings_file);
+        let is_of_workspace = |root: &Path| {
+            let root = real(root);
+            OWN.into_iter().any(|prefix| path.starts_with(real(&root.join(prefix))))
+                || (has_settings && path.parent() == Some(&root))
+        };
+        let mut prefixes = self.roots().iter().map(|index| real(&self.root().join(&index.root.prefix)));
         // A source root may be the workspace root itself; then every file is.
-        places.any(|place| path.starts_with(place))
-            || (path.parent() == Some(&root)
-                && path.file_name().and_then(|name| name.to_str()).is_some_and(is_settings_file))
+        prefixes.any(|place| path.starts_with(place))
+            || is_of_workspace(self.root())
+            || self.libraries().iter().any(|library| is_of_workspace(&library.root))
     }
 }
 
@@ -222,7 +228,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{CatalogOptions, store::Stored};
+    use crate::{CatalogOptions, Library, store::Stored};
     use hinagata_workspace::layout::SETTINGS_FILE;
 
     fn team() -> Arc<Reach> {
@@ -330,6 +336,10 @@ mod tests {
         ] {
             assert!(catalog.is_own_file(&root.join(file)), "{file}");
         }
+        let library = Library { root: root.to_owned(), paths: Vec::new(), trusted: true, problem: None };
+        let options = CatalogOptions { libraries: vec![library], ..CatalogOptions::new(root.join("src")) };
+        let beside = Catalog::open(options).with_reach(&team());
+        assert!(beside.is_own_file(&root.join(SETTINGS_FILE)) && !beside.is_own_file(&root.join("note.txt")));
         assert!(catalog.check_file(None, &root.join("src/main.rs")).is_err(), "not by the store");
     }
 }

@@ -26,6 +26,8 @@ pub enum RootKind {
     Shared,
     /// A directory of the settings, by its index in the list.
     Path(usize),
+    /// The prompts of a library, by its index in the list of libraries.
+    Library(usize),
     /// The prompts of a pack.
     Pack(PackId),
     /// The store.
@@ -39,7 +41,7 @@ pub enum RootKind {
 pub struct Root {
     /// Its kind.
     pub kind: RootKind,
-    /// The path from the workspace root.
+    /// The path from the workspace root; absolute outside of the workspace.
     pub prefix: String,
     /// Its files.
     pub tree: Box<dyn FileTree>,

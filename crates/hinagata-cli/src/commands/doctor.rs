@@ -1,6 +1,6 @@
 //! `hina doctor`: the state of the workspace and of this installation.
 
-use hinagata::{Approval, Catalog, Distrust, Severity, TrustState};
+use hinagata::{Approval, Catalog, Distrust, Library, Severity, TrustState};
 use hinagata_agent::Project;
 use serde_json::{Value, json};
 
@@ -16,8 +16,8 @@ use crate::{
 
 /// Diagnose problems with the workspace
 ///
-/// Prints the root and how it was found, settings files, trust, Python and its sandbox, model providers and their keys,
-/// packs, counts and all problems. The exit code is 1 if there is an error.
+/// Prints the root and how it was found, settings files, trust, libraries, Python and its sandbox, model providers and
+/// their keys, packs, counts and all problems. The exit code is 1 if there is an error.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina doctor\n  hina doctor --json")]
 pub(crate) struct Arguments {}
@@ -31,9 +31,8 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     found.extend(mcp_diagnostics(&workspace));
     found.extend(workspace.host.trust_problem.clone());
     found.extend(catalog.check());
-    if !workspace.host.trust.is_trusted() {
-        found.extend(catalog.withheld_permissions());
-    }
+    let trusted = workspace.host.trust.is_trusted();
+    found.extend(catalog.withheld_permissions(|library| !library.map_or(trusted, |library| library.trusted)));
     found.extend(workspace.open_engine()?.tool_diagnostics());
     let python = PythonState::find(&workspace.host.settings);
     let models = ModelState::find(&workspace)?;
@@ -94,6 +93,7 @@ fn rows(
         ("state", state.unwrap_or_else(|| "unknown location".to_owned())),
         ("trust", trust(workspace.host.trust).to_owned()),
     ];
+    rows.extend(workspace.host.libraries.iter().map(|library| ("library", library_text(library))));
     rows.extend(python.rows());
     rows.extend(models.rows());
     rows.push(("prompts", counts.text()));
@@ -112,6 +112,16 @@ const fn trust(trust: TrustState) -> &'static str {
             "its settings changed since you trusted it; `hina trust` trusts them as they are now"
         }
     }
+}
+
+fn library_text(library: &Library) -> String {
+    let path = library.root.display();
+    let state = match (library.root.is_dir(), library.trusted) {
+        (false, _) => "missing".to_owned(),
+        (true, true) => "you trust it".to_owned(),
+        (true, false) => format!("you do not trust it; `hina trust --root {path}` changes that"),
+    };
+    format!("{path} ({state})")
 }
 
 /// The number of prompts by kind.
@@ -162,6 +172,9 @@ fn json(
         "user_settings": workspace.host.user_config.path,
         "state": workspace.host.state.as_ref().map(hinagata::StateDir::path),
         "trust": workspace.host.trust,
+        "libraries": workspace.host.libraries.iter()
+            .map(|library| json!({"root": library.root, "found": library.root.is_dir(), "trusted": library.trusted}))
+            .collect::<Vec<_>>(),
         "hooks": python.to_json(),
         "models": models.to_json(),
         "prompts": {"all": counts.prompts, "broken": counts.broken, "conflicts": counts.conflicts},

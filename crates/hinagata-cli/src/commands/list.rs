@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata::{
-    Catalog, Code, Listing, PackId, PromptFilter,
+    Catalog, Code, Listing, PackId, PromptFilter, SHARED_PROMPTS,
     source::{Entry, RootKind},
 };
 use serde_json::{Value, json};
@@ -116,6 +116,10 @@ impl Line {
             RootKind::Builtin => "built in".to_owned(),
             RootKind::Store => "store".to_owned(),
             RootKind::Pack(pack) => format!("pack {pack}"),
+            RootKind::Library(_) => match entry.source().strip_suffix(&format!("/{}", entry.name())) {
+                Some(place) => format!("library {}", place.trim_end_matches(&format!("/{SHARED_PROMPTS}"))),
+                None => "library".to_owned(),
+            },
             RootKind::Path(_) => entry.source().rsplit_once('/').map_or("-", |(place, _)| place).to_owned(),
         }
     }

@@ -27,6 +27,8 @@ use crate::{
 ///
 /// Serves one client over standard input and output, in every revision of the protocol, until the client disconnects.
 /// `hina serve` serves the same prompts over HTTP at /mcp.
+///
+/// Prompts come from the workspace, and from the libraries that the setting catalog.libraries names.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Arguments {
@@ -50,6 +52,7 @@ const EXAMPLES: &str = "Examples:
   hina mcp install claude-code
   hina mcp --root ~/prompts --tools
   hina mcp --root ~/prompts --project ~/lamp
+  hina mcp --set catalog.libraries=~/prompts
 
 docs/guides/connect-mcp-clients.md has the entries for other clients.";
 

@@ -58,7 +58,7 @@ fn record(trust: &Trust, yes: bool, globals: &Globals) -> Result<(), Failure> {
     let settings = workspace.host.settings_if_trusted()?;
     let privileged: Vec<(&str, &ResolvedSetting)> =
         settings.iter().filter(|(_, found)| is_privileged(found)).collect();
-    let python = workspace.open_catalog().withheld_permissions();
+    let python = workspace.open_catalog().withheld_permissions(|library| library.is_none());
     if !yes {
         // Settings must be shown before they take effect.
         output::print_status(&page(&path, &privileged, &python));

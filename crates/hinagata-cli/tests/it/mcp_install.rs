@@ -2,12 +2,18 @@
 #![cfg(unix)]
 
 use std::{
+    ffi::OsStr,
     fs,
-    os::unix::fs::{PermissionsExt as _, symlink},
+    io::{Read as _, Write as _},
+    os::unix::{
+        ffi::OsStrExt as _,
+        fs::{OpenOptionsExt as _, PermissionsExt as _, symlink},
+    },
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
 };
 
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::{Value, json};
 
 /// A home directory, a project and a workspace of nobody.
@@ -172,6 +178,102 @@ fn nothing_is_written_without_consent() {
     assert_eq!(printed.status.code(), Some(0));
     assert_eq!(stdout(&printed), stdout(&shown));
     assert!(!home.path("home/.gemini").exists());
+}
+
+/// Runs a command at a terminal, and types each answer when the question is there. Returns the exit code and what the
+/// terminal shows.
+fn run_at_terminal(home: &Home, arguments: &[&str], answers: &[&str]) -> (Option<i32>, String) {
+    let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+    grantpt(&user).and_then(|()| unlockpt(&user)).expect("can be opened");
+    let name = ptsname(&user, Vec::new()).expect("has a name");
+    let program_side = || {
+        let flags = rustix::fs::OFlags::NOCTTY.bits().cast_signed();
+        let mut options = fs::File::options();
+        let opened =
+            options.read(true).write(true).custom_flags(flags).open(OsStr::from_bytes(name.as_bytes()));
+        opened.expect("opens")
+    };
+    let mut command = home.command(arguments);
+    command.stdin(program_side()).stdout(program_side()).stderr(program_side());
+    let mut child = command.spawn().expect("starts");
+    // The terminal ends when nobody else has it.
+    drop(command);
+    let mut user = fs::File::from(user);
+    let (mut shown, mut buffer, mut answers) = (String::new(), [0; 4096], answers.iter());
+    let mut asked = 0;
+    while let Ok(count @ 1..) = user.read(&mut buffer) {
+        shown.push_str(&String::from_utf8_lossy(&buffer[..count]));
+        if shown.matches("[y/N]").count() > asked {
+            asked += 1;
+            let answer = answers.next().unwrap_or_else(|| panic!("asks too often: {shown}"));
+            user.write_all(format!("{answer}\n").as_bytes()).expect("is typed");
+        }
+    }
+    assert_eq!(answers.next(), None, "{shown}");
+    (child.wait().expect("ends").code(), shown)
+}
+
+#[test]
+fn at_a_terminal_the_change_is_shown_and_confirmed() {
+    let home = Home::new();
+    let root = home.path("prompts").display().to_string();
+    let arguments = ["mcp", "install", "cursor", "--root", &root];
+    for answers in [&["n"][..], &[""], &["perhaps", "no"]] {
+        let (code, shown) = run_at_terminal(&home, &arguments, answers);
+        assert_eq!(code, Some(6), "{shown}");
+        assert!(
+            shown.contains("+    \"prompts\": {") && shown.contains("write ~/.cursor/mcp.json? [y/N]"),
+            "{shown}"
+        );
+        assert!(shown.contains("nothing was written"), "{shown}");
+        assert_eq!(shown.contains("answer y or n"), answers.len() > 1, "{shown}");
+        assert!(!home.path("home/.cursor/mcp.json").exists());
+    }
+    let (code, shown) = run_at_terminal(&home, &arguments, &["y"]);
+    assert_eq!(code, Some(0), "{shown}");
+    assert!(shown.contains("wrote `prompts` to ~/.cursor/mcp.json"), "{shown}");
+    assert!(home.read("home/.cursor/mcp.json").contains(&root));
+    let (code, shown) = run_at_terminal(&home, &arguments, &[]);
+    assert!(code == Some(0) && shown.contains("has this entry already"), "{shown}");
+}
+
+#[test]
+fn a_library_is_entered_beside_the_project() {
+    let home = Home::new();
+    let root = home.path("prompts").canonicalize().expect("is there").display().to_string();
+    let setting = format!("catalog.libraries={root}");
+    for (host, file, key, words) in [
+        ("claude-code", "home/.claude.json", "mcpServers", vec!["mcp", "--set", &setting]),
+        (
+            "cursor",
+            "home/.cursor/mcp.json",
+            "mcpServers",
+            vec!["mcp", "--root", "${workspaceFolder}", "--set", &setting],
+        ),
+    ] {
+        let output = home.install(host, &["--library", "--yes"]);
+        assert!(output.status.success(), "{host}: {}", stderr(&output));
+        assert_eq!(parsed(&home.read(file))[key]["prompts"]["args"], json!(words), "{host}");
+    }
+    // The entry serves both: it is started in the project.
+    home.write("prompts/user_data/shared/prompts/mine/template.md", "of the library");
+    home.write("project/user_data/shared/prompts/ours/template.md", "of the project");
+    let output = home.run(&["mcp", "doctor", "claude-code", "--json"]);
+    let report = parsed(&stdout(&output)).to_string();
+    assert!(output.status.success() && report.contains("2 prompts"), "{report}");
+    for (host, more, problem) in [
+        ("claude-code", &["--scope", "project"][..], "not for a project"),
+        ("claude-desktop", &[], "has no projects"),
+    ] {
+        let output = home.install(host, &[&["--library", "--yes"], more].concat());
+        assert!(!output.status.success() && stderr(&output).contains(problem), "{}", stderr(&output));
+    }
+    let output = home.run(&["mcp", "install", "cursor", "--library", "--yes", "--root", "nowhere"]);
+    assert!(
+        !output.status.success() && stderr(&output).contains("is not a workspace"),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

@@ -19,7 +19,11 @@ struct Client {
     service: HttpService,
     revision: &'static str,
     session: String,
+    caller: &'static str,
 }
+
+/// The header that names the caller of a request in these tests.
+const CALLER: &str = "x-caller";
 
 async fn send(
     service: &HttpService,
@@ -38,7 +42,11 @@ async fn send(
     }
     let body = message.map(Value::to_string).unwrap_or_default();
     let mut request = request.body(Full::new(bytes::Bytes::from(body))).expect("is a request");
-    request.extensions_mut().insert(Viewer::for_owner());
+    let mut viewer = Viewer::for_owner();
+    if let Some((_, caller)) = headers.iter().find(|(name, _)| *name == CALLER) {
+        viewer.name = (*caller).into();
+    }
+    request.extensions_mut().insert(viewer);
     service.handle_request(request).await
 }
 
@@ -59,22 +67,33 @@ fn has_empty_data(text: &str) -> bool {
 
 impl Client {
     async fn connect(service: &HttpService, revision: &'static str) -> (Self, String) {
+        Self::connect_as(service, revision, "-").await
+    }
+
+    async fn connect_as(
+        service: &HttpService,
+        revision: &'static str,
+        caller: &'static str,
+    ) -> (Self, String) {
         let client = json!({"name": "test", "version": "1"});
         let params = json!({"protocolVersion": revision, "capabilities": {}, "clientInfo": client});
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        let answer = send(service, "POST", &[], Some(&hello)).await;
+        let answer = send(service, "POST", &[(CALLER, caller)], Some(&hello)).await;
         assert_eq!(answer.status(), StatusCode::OK);
         let session = answer.headers()["mcp-session-id"].to_str().expect("is text").to_owned();
         let said = text(answer).await;
-        let client = Self { service: service.clone(), revision, session };
+        let client = Self { service: service.clone(), revision, session, caller };
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
         assert_eq!(client.send("POST", &[], Some(&ready)).await.status(), StatusCode::ACCEPTED);
         (client, said)
     }
 
     async fn send(&self, method: &str, more: &[(&str, &str)], message: Option<&Value>) -> Answer {
-        let mut headers =
-            vec![("mcp-session-id", self.session.as_str()), ("mcp-protocol-version", self.revision)];
+        let mut headers = vec![
+            ("mcp-session-id", self.session.as_str()),
+            ("mcp-protocol-version", self.revision),
+            (CALLER, self.caller),
+        ];
         headers.extend(more);
         send(&self.service, method, &headers, message).await
     }
@@ -177,6 +196,29 @@ async fn a_new_client_takes_the_place_of_the_one_that_was_idle_for_the_longest_t
     let (new, _) = Client::connect(&service, PRIMED).await;
     let statuses = [idle.list().await, watching.list().await, others[0].list().await, new.list().await];
     assert_eq!(statuses, [StatusCode::NOT_FOUND, StatusCode::OK, StatusCode::OK, StatusCode::OK]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_takes_no_place_of_one_who_has_fewer_sessions() {
+    let served = Served::fixtures();
+    let service = served.mcp.http_service(1 << 20);
+    let connect = async |caller| {
+        let client = Client::connect_as(&service, PRIMED, caller).await.0;
+        tokio::time::advance(Duration::from_secs(1)).await;
+        client
+    };
+    // The sessions of `few` have been idle for the longest time.
+    let few = [connect("few").await, connect("few").await];
+    let mut many = Vec::new();
+    for _ in 2..1_024 {
+        many.push(connect("many").await);
+    }
+    let (found, gone) = (StatusCode::OK, StatusCode::NOT_FOUND);
+    let more = connect("many").await;
+    assert_eq!([few[0].list().await, many[0].list().await, more.list().await], [found, gone, found]);
+    let other = connect("other").await;
+    assert_eq!([few[1].list().await, many[1].list().await, other.list().await], [found, gone, found]);
+    assert_eq!(many[2].list().await, found, "one place is enough");
 }
 
 #[tokio::test(start_paused = true)]

@@ -80,6 +80,7 @@ fn origin_name(entry: &Entry) -> &'static str {
         (_, Some(_)) | (RootKind::Store, None) => "direct",
         (RootKind::Shared, _) => "shared",
         (RootKind::Path(_), _) => "path",
+        (RootKind::Library(_), _) => "library",
         (RootKind::Pack(_), _) => "pack",
         (RootKind::Builtin, _) => "builtin",
     }

@@ -429,3 +429,112 @@ async fn a_cancelled_request_closes_its_tool_calls_in_both_eras() {
     drop(request.await.expect("is sent").expect("is answered with a stream"));
     tokio::time::timeout(crate::support::LONG, closed).await.expect("the call is closed");
 }
+
+const REVIEW: &str = "parameters: [{name: source, type: file, required: true}]\n\
+                      messages: [{role: user, content: '{{ source }}'}]\n";
+const OVERVIEW: &str = "parameters: [{name: files, source: {context: {include: ['src/**']}}}]\n\
+                        messages: [{role: user, content: '{{ files }}'}]\n";
+
+/// A daemon with prompts about a project, and the project beside its workspace.
+fn project_prompts() -> (Setup, std::path::PathBuf) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let project = directory.path().join("project");
+    crate::support::write(&project.join("src/main.rs"), "fn main() {}");
+    crate::support::write(&directory.path().join("outside.txt"), "outside");
+    let setup = Setup::new_in(directory)
+        .file("user_data/shared/prompts/review/prompt.yaml", REVIEW)
+        .file("user_data/shared/prompts/overview/prompt.yaml", OVERVIEW);
+    (setup, project)
+}
+
+#[tokio::test]
+async fn callers_name_files_of_the_project_that_the_settings_name() {
+    let (setup, project) = project_prompts();
+    let daemon = setup.set(format!("server.project={}", project.display())).start().await;
+    let review =
+        |file: &str| modern(&daemon, "prompts/get", json!({"name": "review", "arguments": {"source": file}}));
+    assert_eq!(got(&send(review("src/main.rs")).await), "fn main() {}");
+    let files = got(&send(modern(&daemon, "prompts/get", json!({"name": "overview"}))).await);
+    assert!(files.contains("fn main() {}"), "{files}");
+    let outside = project.with_file_name("outside.txt").display().to_string();
+    for name in ["../outside.txt", &outside] {
+        let refused = message(&send(review(name)).await);
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn without_a_project_the_daemon_reads_no_project() {
+    let (setup, project) = project_prompts();
+    let daemon = setup.start().await;
+    let file = project.join("src/main.rs").display().to_string();
+    for params in [
+        json!({"name": "review", "arguments": {"source": "src/main.rs"}}),
+        json!({"name": "review", "arguments": {"source": file}}),
+        json!({"name": "overview"}),
+    ] {
+        let refused = message(&send(modern(&daemon, "prompts/get", params.clone())).await);
+        assert!(refused["error"]["code"].is_i64(), "{params}: {refused}");
+    }
+}
+
+#[tokio::test]
+async fn the_daemon_serves_skills_if_its_settings_say_so() {
+    let keys: [crate::support::KeyOf<'_>; 2] =
+        [("all", &["read", "render"], None), ("reader", &["read"], None)];
+    let daemon = prompts().set("mcp.skills=true").keys(&keys).start().await;
+    let list = |key: &str| modern(&daemon, "skills/list", json!({})).bearer_auth(key);
+    let listed = send(list("key-all")).await.expect_status(200);
+    let uris: Vec<&Value> =
+        listed["result"]["skills"].as_array().expect("is a list").iter().map(|skill| &skill["uri"]).collect();
+    assert_eq!(uris, ["skill://greet/SKILL.md", "skill://secret-plan/SKILL.md"]);
+    let read = json!({"uri": "skill://greet/SKILL.md"});
+    let read = send(modern(&daemon, "resources/read", read).bearer_auth("key-all")).await.expect_status(200);
+    let text = read["result"]["contents"][0]["text"].as_str().expect("is a text");
+    assert!(text.contains("Hello [who]"), "{text}");
+    let refused = message(&send(list("key-reader")).await);
+    assert_eq!(refused["error"]["message"], "this key does not allow `render`");
+    let without = prompts().start().await;
+    let unknown = message(&send(modern(&without, "skills/list", json!({}))).await);
+    assert_eq!(unknown["error"]["code"], -32601, "{unknown}");
+}
+
+#[tokio::test]
+async fn a_library_is_served_beside_the_workspace_without_its_path() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let library = directory.path().join("my library");
+    let prompts = library.join("user_data/shared/prompts");
+    crate::support::write(&prompts.join("summary/template.md"), "Summarize.");
+    crate::support::write(&prompts.join("greet/template.md"), "Another greeting.");
+    crate::support::write(&prompts.join("broken/prompt.yaml"), "messages: 5\n");
+    let greet = "messages: [{role: user, content: Hello}]\n";
+    let daemon = Setup::new_in(directory)
+        .file("user_data/shared/prompts/greet/prompt.yaml", greet)
+        .file("user_data/shared/prompts/mine/prompt.yaml", greet)
+        .set(format!("catalog.libraries={}", library.display()))
+        .start()
+        .await;
+    let listed = send(modern(&daemon, "prompts/list", json!({}))).await;
+    assert!(!listed.text.contains("my library"), "{listed:?}");
+    let listed = listed.expect_status(200);
+    let found: Vec<(&str, &str)> = listed["result"]["prompts"]
+        .as_array()
+        .expect("is a list")
+        .iter()
+        .map(|prompt| {
+            let source = prompt["_meta"]["hinagata/source"].as_str().unwrap_or_default();
+            (prompt["name"].as_str().unwrap_or_default(), source)
+        })
+        .collect();
+    // `greet` is in conflict, and `broken` cannot be rendered.
+    assert_eq!(
+        found,
+        [("mine", "user_data/shared/prompts/mine"), ("summary", "library/user_data/shared/prompts/summary"),]
+    );
+    assert_eq!(got(&send(modern(&daemon, "prompts/get", json!({"name": "summary"}))).await), "Summarize.");
+    let shown = daemon.get("/api/prompts/summary").await.expect_status(200);
+    assert_eq!(shown["origin"], "library");
+    let conflict = send(modern(&daemon, "prompts/get", json!({"name": "greet"}))).await;
+    assert_eq!(message(&conflict)["error"]["data"]["code"], "conflict", "{conflict:?}");
+    assert!(!conflict.text.contains("my library"), "{conflict:?}");
+}

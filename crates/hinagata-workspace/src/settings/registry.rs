@@ -133,6 +133,12 @@ const COUNT_U32: Kind = Kind::Count(u32::MAX as u64);
 pub static SETTINGS: &[Setting] = &[
     setting_of("catalog.paths", Kind::Texts, "", "additional directories with prompts, relative to the workspace root")
         .power(Power::Reaching),
+    privileged(
+        "catalog.libraries",
+        Kind::Texts,
+        "",
+        "other workspaces whose prompts are used, too; absolute, or from the home directory as ~/…",
+    ),
     setting_of("render.language", Kind::Text, "-", "`system.language`; - uses the locale")
         .optional(),
     setting_of(

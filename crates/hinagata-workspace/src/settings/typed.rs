@@ -76,6 +76,12 @@ impl Settings {
         self.texts("catalog.paths")
     }
 
+    /// The roots of other workspaces whose prompts are used, too, as they are written.
+    #[must_use]
+    pub fn library_roots(&self) -> Vec<String> {
+        self.texts("catalog.libraries")
+    }
+
     /// How undefined variables behave unless the prompt decides; `None` is the default of the source.
     #[must_use]
     pub fn undefined(&self) -> Option<&str> {

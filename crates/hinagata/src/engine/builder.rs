@@ -7,7 +7,7 @@ use hinagata_workspace::secret::SecretPolicy;
 
 use super::Engine;
 use crate::{
-    Approvals, Catalog, CatalogOptions, StateDir,
+    Approvals, Catalog, CatalogOptions, Library, StateDir,
     definition::{PromptLimits, UndefinedMode},
     ports::{Clock, Hooks, Model, Ports, ProjectReader, Store, Tools},
     settings::Settings,
@@ -21,6 +21,8 @@ const CACHED: usize = 100;
 pub struct EngineOptions {
     /// Additional prompt directories, relative to the root.
     pub paths: Vec<String>,
+    /// Other workspaces whose prompts can be rendered, each with its own trust.
+    pub libraries: Vec<Library>,
     /// The time zone of `system` variables; that of the machine if `None`.
     pub timezone: Option<String>,
     /// The value of `system.os`; that of the machine if `None`.
@@ -49,6 +51,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
+            libraries: Vec::new(),
             timezone: None,
             os: None,
             language: None,
@@ -68,6 +71,8 @@ impl From<&Settings> for EngineOptions {
     fn from(settings: &Settings) -> Self {
         Self {
             paths: settings.catalog_paths(),
+            // Whether the user trusts a library is not part of the settings.
+            libraries: Vec::new(),
             timezone: settings.timezone().map(str::to_owned),
             os: None,
             language: settings.language().map(str::to_owned),
@@ -183,6 +188,7 @@ impl EngineBuilder {
         };
         let catalog = Catalog::open(CatalogOptions {
             paths: self.options.paths.clone(),
+            libraries: self.options.libraries.clone(),
             approvals,
             serve_stale: self.options.serve_stale,
             store: self.ports.store.as_ref().map(|store| store.snapshot()),

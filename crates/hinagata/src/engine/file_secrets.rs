@@ -1,5 +1,5 @@
-//! Redacts secrets in files that a prompt of an untrusted workspace names, because its author may be a stranger, and in
-//! files of a project that is not the workspace.
+//! Redacts secrets in files that a prompt of an untrusted workspace or library names, because its author may be a
+//! stranger, and in files of a project that is not the workspace.
 
 use std::{path::Path, sync::OnceLock};
 
@@ -11,15 +11,15 @@ use crate::Result;
 /// The rules for secrets in the files of one render.
 pub(super) struct FileSecrets<'s> {
     policy: &'s SecretPolicy,
-    /// Whether files of the workspace are read as they are.
+    /// Whether files of the prompt's workspace or library are read as they are.
     is_trusted: bool,
     /// Created for the first file: most renders read none.
     redactor: OnceLock<Redactor>,
 }
 
 impl<'s> FileSecrets<'s> {
-    pub(super) fn new(options: &'s EngineOptions) -> Self {
-        Self { policy: &options.secrets, is_trusted: options.trusted, redactor: OnceLock::new() }
+    pub(super) fn new(options: &'s EngineOptions, is_trusted: bool) -> Self {
+        Self { policy: &options.secrets, is_trusted, redactor: OnceLock::new() }
     }
 
     /// The content of the file `name` in `directory`, without its secrets.
@@ -41,8 +41,8 @@ impl<'s> FileSecrets<'s> {
         }
     }
 
-    /// As [`FileSecrets::redact_text`], for a directory that is not the workspace: whether the workspace is trusted does
-    /// not matter.
+    /// As [`FileSecrets::redact_text`], for a directory outside of the prompt's workspace or library: trust does not
+    /// matter.
     pub(super) fn redact_foreign_text(&self, directory: &Path, name: &str, text: String) -> Result<String> {
         secret::redact_text(self.redactor(), directory, name, text)
     }

@@ -22,7 +22,7 @@ const LARGEST: u64 = 1 << 20;
 enum FilePlace {
     /// The project directory of the caller.
     Project(PathBuf),
-    /// The workspace path of the caller, or the workspace root.
+    /// The workspace path of the caller, the workspace root, or the root of the prompt's library.
     Workspace(PathBuf),
     /// The prompt's own directory.
     Prompt(PathBuf),
@@ -49,24 +49,28 @@ impl Call<'_> {
     }
 
     /// The directories for the value of a parameter. What the caller passes is looked up in the project first, what an
-    /// author declares in the project last, and only if the user trusts the author.
+    /// author declares in the project last, and only if the user trusts the author. To the author of a library, the
+    /// workspace is a project, too.
     fn parameter_places(&self, layer: Layer) -> Vec<FilePlace> {
-        let root = self.snapshot.catalog.root();
-        let mut places = self.usual_places();
-        if self.workspace() != root {
-            places.push(FilePlace::Workspace(root.to_owned()));
-        }
+        let (root, workspace) = (self.home_directory(), self.workspace());
+        let home = (workspace != root).then(|| FilePlace::Workspace(root.to_owned()));
         let project = self.request.context.project.clone().map(FilePlace::Project);
-        match layer == Layer::Call {
-            true => places.splice(0..0, project).for_each(drop),
-            false => places.extend(project.filter(|_| self.engine.0.options.trusted)),
+        let (workspace, prompt) = (FilePlace::Workspace(workspace), FilePlace::Prompt(self.own_path()));
+        let is_trusted = self.plan.untrusted_home.is_none();
+        if layer == Layer::Call {
+            return project.into_iter().chain([workspace, prompt]).chain(home).collect();
         }
-        places
+        let project = project.filter(|_| is_trusted);
+        if self.is_of_library() {
+            let workspace = is_trusted.then_some(workspace);
+            return home.into_iter().chain([prompt]).chain(workspace).chain(project).collect();
+        }
+        [workspace, prompt].into_iter().chain(home).chain(project).collect()
     }
 
     /// The directories for a file that a hook names.
     fn usual_places(&self) -> Vec<FilePlace> {
-        vec![FilePlace::Workspace(self.workspace()), FilePlace::Prompt(self.own_path())]
+        vec![FilePlace::Workspace(self.hook_workspace()), FilePlace::Prompt(self.own_path())]
     }
 
     /// The text of a file beneath the workspace path, or beneath the prompt's own directory.
@@ -119,9 +123,12 @@ impl Call<'_> {
     fn read_place(&self, place: &FilePlace, path: &str) -> Result<Option<String>> {
         match place {
             FilePlace::Prompt(_) => self.own_file(path),
-            FilePlace::Workspace(root) => self.file_beneath(root, path, false),
+            // To a library, the workspace is a project like any other.
+            FilePlace::Workspace(root) => {
+                self.file_beneath(root, path, self.is_of_library() && !self.is_at_home(root))
+            }
             // The workspace may be the project, and its author may name files of it.
-            FilePlace::Project(project) => self.file_beneath(project, path, !self.is_in_workspace(project)),
+            FilePlace::Project(project) => self.file_beneath(project, path, !self.is_at_home(project)),
         }
     }
 
@@ -176,6 +183,25 @@ impl Call<'_> {
             Approval::Approved => Ok(catalog.pack_file(pack, path, LARGEST)?.map(|text| text.to_string())),
             _ => Err(not_approved(pack)),
         }
+    }
+
+    /// The root of the workspace or library that the prompt comes from.
+    pub(super) fn home_directory(&self) -> &Path {
+        self.snapshot.catalog.home_directory(Some(&self.plan.choice.entry))
+    }
+
+    fn is_of_library(&self) -> bool {
+        self.snapshot.catalog.library(self.plan.choice.entry.root()).is_some()
+    }
+
+    /// Whether the prompt reads no files of the workspace by itself, because it comes from an untrusted library.
+    fn is_confined(&self) -> bool {
+        self.is_of_library() && self.plan.untrusted_home.is_some()
+    }
+
+    /// The directory that a prompt works on by itself, without a caller who names files.
+    pub(super) fn hook_workspace(&self) -> PathBuf {
+        if self.is_confined() { self.home_directory().to_owned() } else { self.workspace() }
     }
 
     /// The directory that the caller works on, or the workspace root.

@@ -44,10 +44,11 @@ impl Call<'_> {
         let waited = QueueTime::default();
         let definition = &self.plan.inherited.definition;
         let hooks = self.engine.0.ports.hooks.as_ref().ok_or_else(|| no_python_error(name))?;
+        let declarer = self.plan.untrusted_home.clone().map(Declarer::Prompt);
         let (permissions, withheld) =
-            self.split_permissions(Declarer::Prompt, definition.permissions.granted_names().collect());
+            self.split_permissions(declarer, definition.permissions.granted_names().collect());
         let file = self.plan.hook_file();
-        let own = OwnFiles::for_file(&self.snapshot.catalog, self.plan.choice.entry.pack(), &file)?;
+        let own = OwnFiles::for_prompt(&self.snapshot.catalog, &self.plan.choice.entry, &file)?;
         let abilities = CallCapabilities::new(self, Some(layers), &waited);
         let job = HookJob {
             stage,
@@ -57,7 +58,7 @@ impl Call<'_> {
             permissions,
             withheld,
             root: self.snapshot.catalog.root(),
-            workspace: self.workspace(),
+            workspace: self.hook_workspace(),
             own_directory: own.directory,
             path: own.file,
             owner: self.owner(),
@@ -136,9 +137,10 @@ impl Call<'_> {
             ));
         };
         let file = format!("{PACKS}/{pack}/{}", provider.file);
-        let own = OwnFiles::for_file(catalog, Some(pack), &file)?;
+        let own = OwnFiles::for_pack(catalog, pack, &file)?;
         let abilities = CallCapabilities::new(self, None, waited);
-        let declarer = Declarer::Provider(provider.namespace.clone());
+        let is_trusted = self.engine.0.options.trusted;
+        let declarer = (!is_trusted).then(|| Declarer::Provider(provider.namespace.clone()));
         let (permissions, withheld) = self.split_permissions(declarer, provider.permissions());
         let job = HookJob {
             stage: Stage::Provide,
@@ -171,15 +173,14 @@ impl Call<'_> {
         }
     }
 
-    /// Splits declared permissions into granted and withheld ones, and records the latter.
+    /// Splits declared permissions into granted and withheld ones, and records the latter for the declarer, if it is not
+    /// trusted.
     fn split_permissions<'s>(
         &self,
-        declarer: Declarer,
+        declarer: Option<Declarer>,
         declared: Vec<&'s str>,
     ) -> (Vec<&'s str>, Vec<&'s str>) {
-        if self.engine.0.options.trusted {
-            return (declared, Vec::new());
-        }
+        let Some(declarer) = declarer else { return (declared, Vec::new()) };
         let withheld = permissions_needing_trust(declared.iter().copied());
         self.withheld.note(declarer, &withheld);
         (declared.into_iter().filter(|name| !withheld.contains(name)).collect(), withheld)

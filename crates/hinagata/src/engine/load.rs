@@ -137,7 +137,7 @@ impl Engine {
         let limits =
             catalog.defaults()?.limits_within(&definition.limits, &options.prompt_limits, &options.caps);
         let file = format!("{}/prompt.py", definition.source);
-        let own = OwnFiles::for_file(catalog, entry.pack(), &file)?;
+        let own = OwnFiles::for_prompt(catalog, &entry, &file)?;
         let job = HookJob {
             stage: Stage::Load,
             file: &file,

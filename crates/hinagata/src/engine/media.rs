@@ -12,11 +12,11 @@ use crate::{
 /// Maximum size of the file of a part, in bytes.
 const LARGEST: u64 = 8 << 20;
 
-/// Where files of a part are searched: in the directory of the prompt that contains it, then in the workspace.
+/// Where files of a part are searched: in the directory of the prompt that contains it, then in its workspace or library.
 pub(super) struct PartFiles<'f> {
     pub(super) home: Option<&'f Entry>,
     pub(super) catalog: &'f Catalog,
-    /// Redacts secrets if the user does not trust the workspace.
+    /// Redacts secrets if the user does not trust the workspace or library.
     pub(super) secrets: &'f FileSecrets<'f>,
 }
 
@@ -31,7 +31,7 @@ impl PartFiles<'_> {
                 None => Ok(bytes),
             };
         }
-        let root = self.catalog.root();
+        let root = self.catalog.home_directory(self.home);
         self.catalog.check_file(self.home, &root.join(name))?;
         let found =
             Directory::open(root)?.map_or(Ok(None), |directory| directory.read_bytes(name, LARGEST))?;

@@ -76,13 +76,16 @@ use self::{
     snapshot::Snapshot,
     system::Host,
 };
-#[cfg(feature = "watch")]
-use crate::watch::{self, Change, Watcher};
 use crate::{
     Approvals, Catalog, Code, Diagnostic, Error, LocalPlaces, Reach, Result, StateDir,
     definition::Inherited,
     ports::{Ports, ToolSet},
     store::{StoreChange, StoreSnapshot, check_change},
+};
+#[cfg(feature = "watch")]
+use crate::{
+    Library,
+    watch::{self, Change, Watcher},
 };
 
 /// Renders prompts. Cheap to clone and shared between threads.
@@ -232,7 +235,8 @@ impl Engine {
         let catalog = self.catalog();
         let owner = self.definition(prompt)?.body_definition()?.source.clone();
         let home = catalog.entry_at(&owner);
-        let secrets = FileSecrets::new(&self.0.options);
+        let is_trusted = catalog.untrusted_home([&*owner], self.0.options.trusted).is_none();
+        let secrets = FileSecrets::new(&self.0.options, is_trusted);
         let files = media::PartFiles { home: home.as_deref(), catalog: &catalog, secrets: &secrets };
         let filled = media::fill_part(kind, Value::Object(fields), &files)?;
         Ok((filled, secrets.take_warnings()))
@@ -273,7 +277,8 @@ impl Engine {
     /// The directories of the workspace and its user, which callers on other machines do not see.
     #[must_use]
     pub fn local_places(&self) -> LocalPlaces {
-        LocalPlaces::new(&self.root(), self.0.state.as_ref())
+        let libraries = self.0.options.libraries.iter().map(|library| &*library.root);
+        LocalPlaces::new(&self.root(), self.0.state.as_ref()).with_libraries(libraries)
     }
 
     /// The current catalog.
@@ -361,7 +366,8 @@ impl Engine {
         &self,
         mut on_change: impl FnMut(&Catalog, &Change) + Send + 'static,
     ) -> Result<Watcher> {
-        let places = watch::watched_paths(&self.root(), &self.0.options.paths, self.0.state.as_ref());
+        let mut places = watch::watched_paths(&self.root(), &self.0.options.paths, self.0.state.as_ref());
+        places.extend(self.0.options.libraries.iter().flat_map(Library::prompt_directories));
         // A watcher alone does not keep an engine alive.
         let engine = Arc::downgrade(&self.0);
         Watcher::new(places, move |change| {

@@ -2,12 +2,13 @@
 
 use std::{
     collections::BTreeSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     pin::pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use hinagata_catalog::PromptHome;
 use hinagata_template::Options;
 use serde_json::{Map, Value};
 
@@ -31,7 +32,7 @@ use super::{
     withheld::Withheld,
 };
 use crate::{
-    Agent, Code, Error, Reason, Result, definition::UndefinedMode, ports::Stage, secrets::Secrets,
+    Agent, Code, Error, Hint, Reason, Result, definition::UndefinedMode, ports::Stage, secrets::Secrets,
     store::StoreSnapshot,
 };
 
@@ -115,7 +116,25 @@ impl Engine {
         let plan = self.load_plan(&snapshot, store.as_deref(), request.prompt, request.deadline).await?;
         let call = Call::new(self, &snapshot, store.as_ref(), &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
-        call.run(tracer).await.map_err(named)
+        call.run(tracer).await.map_err(|error| named(for_home(error, plan.untrusted_home.as_ref())))
+    }
+}
+
+/// The error with the library to trust where it is not the workspace that lacks trust. Ports do not know libraries.
+fn for_home(error: Error, home: Option<&PromptHome>) -> Error {
+    match (home, error.hint().cloned()) {
+        (Some(PromptHome::Library(root)), Some(hint)) => error.with_hint(hint_for_library(hint, root)),
+        _ => error,
+    }
+}
+
+fn hint_for_library(hint: Hint, root: &Path) -> Hint {
+    match hint {
+        Hint::TrustWorkspace => Hint::TrustLibrary { path: root.display().to_string() },
+        Hint::Steps(steps) => {
+            Hint::Steps(steps.into_iter().map(|step| hint_for_library(step, root)).collect())
+        }
+        step => step,
     }
 }
 
@@ -180,7 +199,7 @@ impl<'c> Call<'c> {
             request,
             provided: Provided::default(),
             withheld: Withheld::default(),
-            file_secrets: FileSecrets::new(&engine.0.options),
+            file_secrets: FileSecrets::new(&engine.0.options, plan.untrusted_home.is_none()),
             files: Mutex::default(),
             secrets: Mutex::default(),
         }

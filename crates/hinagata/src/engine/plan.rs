@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use hinagata_catalog::PromptHome;
 use hinagata_template::{Cache, Graph, JoinedNames, Language, Options, SourceText, Template};
 use hinagata_value::{Key, Limits};
 use serde_json::{Map, Number, Value};
@@ -49,6 +50,8 @@ pub(super) struct Planning<'p> {
 pub(super) struct Plan {
     pub(super) choice: ResolvedPrompt,
     pub(super) inherited: Inherited,
+    /// The first of the workspaces that the prompt and its parents come from that the user does not trust.
+    pub(super) untrusted_home: Option<PromptHome>,
     pub(super) body: PlannedBody,
     pub(super) known: Known,
     /// The paths that the names of templates led to.
@@ -279,6 +282,10 @@ impl Plan {
             inherited.parameters.iter().filter(of).map(pair).collect::<Vec<_>>()
         };
         let read = files_read(&inherited, &known);
+        let definitions = std::iter::once(definition).chain(&inherited.parents);
+        let untrusted_home = with
+            .catalog
+            .untrusted_home(definitions.map(|definition| definition.source.as_str()), with.options.trusted);
         let mut plan = Self {
             fetches: Fetches::default(),
             keys: inherited.parameters.iter().map(|parameter| Key::new(parameter.name.as_str())).collect(),
@@ -314,6 +321,7 @@ impl Plan {
                 settings: inherited.definition.settings.clone(),
             }),
             choice,
+            untrusted_home,
             body,
             joined: reads.joined(),
             known,

@@ -5,6 +5,7 @@ use std::{
     time::Instant,
 };
 
+use hinagata_catalog::untrusted_error;
 use serde_json::Value;
 
 use super::{
@@ -13,7 +14,7 @@ use super::{
     pipeline::Call,
     rendered::Warning,
 };
-use crate::{Code, Error, Hint, Reason, Result, definition::ProjectValue, ports::ProjectText};
+use crate::{Code, Error, Reason, Result, definition::ProjectValue, ports::ProjectText};
 
 impl Call<'_> {
     /// Inserts the values that come from the project, if a template can reach them and nobody passes them. A failure is an
@@ -56,11 +57,10 @@ impl Call<'_> {
                 "pass a value, or set the project directory: `--project`, or the setting `server.project`",
             )
         })?;
-        if !self.engine.0.options.trusted && !self.is_in_workspace(&directory) {
-            let message = "the workspace is not trusted, so its prompts take no values from a project";
-            return Err(Error::new(Code::Approval, message)
-                .with_reason(Reason::Untrusted)
-                .with_hint(Hint::TrustWorkspace));
+        if let Some(home) = &self.plan.untrusted_home
+            && !self.is_at_home(&directory)
+        {
+            return Err(untrusted_error(home, "its prompts take no values from a project"));
         }
         let reader = self.engine.0.ports.project.as_ref();
         let reader =
@@ -68,10 +68,10 @@ impl Call<'_> {
         reader.read_project(&directory, value).await
     }
 
-    /// Whether `directory` is part of the workspace.
-    pub(super) fn is_in_workspace(&self, directory: &Path) -> bool {
+    /// Whether `directory` is part of the workspace or library that the prompt comes from.
+    pub(super) fn is_at_home(&self, directory: &Path) -> bool {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        real(directory).starts_with(real(self.snapshot.catalog.root()))
+        real(directory).starts_with(real(self.home_directory()))
     }
 }
 

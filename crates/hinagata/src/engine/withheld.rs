@@ -1,19 +1,19 @@
-//! Warnings about permissions that are withheld from Python in an untrusted workspace.
+//! Warnings about permissions that are withheld from Python in an untrusted workspace or library.
 
 use std::{
     collections::BTreeSet,
     sync::{Mutex, PoisonError},
 };
 
-use hinagata_catalog::untrusted_error;
+use hinagata_catalog::{PromptHome, withheld_error};
 
 use super::rendered::Warning;
 
 /// The code from which permissions are withheld.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Declarer {
-    /// The prompt that is rendered.
-    Prompt,
+    /// The prompt that is rendered, of an untrusted workspace or library.
+    Prompt(PromptHome),
     /// The provider of a namespace.
     Provider(String),
 }
@@ -36,9 +36,10 @@ impl Withheld {
     pub(super) fn take_warnings(&self) -> Vec<Warning> {
         let noted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let warning = |(declarer, names): (Declarer, Vec<String>)| match declarer {
-            Declarer::Prompt => Warning::new("trust", untrusted_error("its hooks get", &names)),
+            Declarer::Prompt(home) => Warning::new("trust", withheld_error(&home, "its hooks get", &names)),
             Declarer::Provider(namespace) => {
-                let error = untrusted_error(&format!("the provider `{namespace}` gets"), &names);
+                let who = format!("the provider `{namespace}` gets");
+                let error = withheld_error(&PromptHome::Workspace, &who, &names);
                 Warning::new(format!("provider {namespace}"), error)
             }
         };

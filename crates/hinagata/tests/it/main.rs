@@ -6,6 +6,7 @@ mod hooks;
 mod ids;
 mod injection;
 mod layers;
+mod libraries;
 mod module_files;
 mod modules;
 mod settings_page;

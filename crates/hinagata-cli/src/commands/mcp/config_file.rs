@@ -1,20 +1,13 @@
 //! The file of a host: read, changed in one place, and written as a whole.
 
-use std::{
-    fs, io,
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::{fs, path::PathBuf};
 
 use hinagata::{
     Code, Digest, Error, Place, Reason, StateDir,
     write::{self, Readers},
 };
-use jsonc_parser::{
-    ParseOptions,
-    cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode},
-};
-use serde::de::IgnoredAny;
+use hinagata_document::{json, jsonc};
+use jsonc_parser::cst::{CstInputValue, CstObject, CstObjectProp, CstRootNode};
 use serde_json::{Map, Value};
 
 use super::hosts::{HostSpec, Scope, Syntax};
@@ -88,35 +81,18 @@ impl ConfigFile {
     fn parse(&self) -> Result<CstRootNode, Error> {
         let text = self.text.as_deref().unwrap_or_default();
         let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-        let has_comments = self.host.syntax == Syntax::JsonWithComments;
-        let options = ParseOptions {
-            allow_comments: has_comments,
-            allow_trailing_commas: has_comments,
-            allow_loose_object_property_names: false,
-            allow_missing_commas: false,
-            allow_single_quoted_strings: false,
-            allow_hexadecimal_numbers: false,
-            allow_unary_plus_numbers: false,
-            allow_bare_decimal_point_numbers: false,
-            allow_non_finite_numbers: false,
-            allow_extended_string_escapes: false,
-        };
-        let invalid = |what: &str, line: usize, column: usize| {
-            let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-            let place =
-                Place::at_line(&self.path.display().to_string(), text, number(line), number(column.max(1)));
-            self.invalid(&format!("not valid JSON: {}", what.to_lowercase())).at(place)
-        };
+        let shown = self.path.display().to_string();
+        let invalid =
+            |message: &str, place: Option<Place>| place.into_iter().fold(self.invalid(message), Error::at);
         // The tree has comments, whether they are allowed or not.
-        if !has_comments && !text.trim().is_empty() {
-            let strict: Result<IgnoredAny, _> = serde_json::from_str(text);
-            strict.map_err(|error| {
-                let what = error.to_string();
-                invalid(what.split(" at line").next().unwrap_or(&what), error.line(), error.column())
-            })?;
+        if self.host.syntax == Syntax::Json && !text.trim().is_empty() {
+            json::check_syntax(&shown, text)
+                .map_err(|error| invalid(error.message(), error.place().cloned()))?;
         }
-        CstRootNode::parse(text, &options)
-            .map_err(|error| invalid(&error.kind().to_string(), error.line_display(), error.column_display()))
+        CstRootNode::parse(text, &jsonc::parse_options()).map_err(|error| {
+            let (message, place) = jsonc::syntax_problem(&shown, text, &error);
+            invalid(&message, place)
+        })
     }
 
     /// The object with the servers, if it exists.
@@ -169,30 +145,8 @@ impl ConfigFile {
         let text = current.with_entry(name, entry)?;
         // Hosts keep keys in the file of the user; that of a project is shared.
         let readers = if self.scope == Scope::User { Readers::Owner } else { Readers::AsUsual };
-        replace_file(&target, &text, readers).map_err(|error| write::io_error("written", &self.path, error))
+        write::replace_file(&self.path, text.as_bytes(), readers)
     }
-}
-
-/// Writes beside the file, then renames. A file that exists keeps its permissions.
-pub(super) fn replace_file(target: &Path, text: &str, readers: Readers) -> io::Result<()> {
-    let directory = target.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(directory)?;
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".hina-");
-    #[cfg(unix)]
-    if readers == Readers::AsUsual {
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    }
-    #[cfg(not(unix))]
-    let _ = readers;
-    let mut file = builder.tempfile_in(directory)?;
-    if let Ok(before) = fs::metadata(target) {
-        file.as_file().set_permissions(before.permissions())?;
-    }
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(target).map_err(|error| error.error)?;
-    write::sync_directory(directory)
 }
 
 fn has_mark(text: &str) -> bool {

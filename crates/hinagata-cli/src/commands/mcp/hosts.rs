@@ -85,6 +85,20 @@ pub(super) struct SkillPlaces {
 const PLAIN_PROGRAM: ProgramShape = ProgramShape { fixed: &[], is_list: false, environment: "env" };
 const STDIO_PROGRAM: ProgramShape = ProgramShape { fixed: &[("type", "stdio")], ..PLAIN_PROGRAM };
 
+/// An entry in whose headers `before`, the name of an environment variable and `}` stand for its value.
+const fn remote_shape(
+    fixed: &'static [(&'static str, &'static str)],
+    url: &'static str,
+    before: &'static str,
+) -> Option<RemoteShape> {
+    Some(RemoteShape { fixed, url, reference: Some((before, "}")) })
+}
+
+/// Directories of skills without arguments.
+const fn fixed_skills(user: &'static str, project: &'static str) -> Option<SkillPlaces> {
+    Some(SkillPlaces { user, project, has_arguments: false })
+}
+
 pub(super) const HOSTS: [HostSpec; 8] = [
     HostSpec {
         name: "claude-code",
@@ -96,7 +110,7 @@ pub(super) const HOSTS: [HostSpec; 8] = [
         servers_key: "mcpServers",
         syntax: Syntax::Json,
         program: STDIO_PROGRAM,
-        remote: Some(RemoteShape { fixed: &[("type", "http")], url: "url", reference: Some(("${", "}")) }),
+        remote: remote_shape(&[("type", "http")], "url", "${"),
         project_directory: None,
         is_desktop: false,
         skills: Some(SkillPlaces {
@@ -135,14 +149,10 @@ pub(super) const HOSTS: [HostSpec; 8] = [
         servers_key: "mcpServers",
         syntax: Syntax::JsonWithComments,
         program: PLAIN_PROGRAM,
-        remote: Some(RemoteShape { fixed: &[], url: "url", reference: Some(("${env:", "}")) }),
+        remote: remote_shape(&[], "url", "${env:"),
         project_directory: Some("${workspaceFolder}"),
         is_desktop: true,
-        skills: Some(SkillPlaces {
-            user: "~/.cursor/skills",
-            project: ".cursor/skills",
-            has_arguments: false,
-        }),
+        skills: fixed_skills("~/.cursor/skills", ".cursor/skills"),
         call: "/PROMPT",
         next_step: "restart Cursor, then switch the server on under Customize, MCPs",
     },
@@ -156,18 +166,10 @@ pub(super) const HOSTS: [HostSpec; 8] = [
         servers_key: "servers",
         syntax: Syntax::JsonWithComments,
         program: STDIO_PROGRAM,
-        remote: Some(RemoteShape {
-            fixed: &[("type", "http")],
-            url: "url",
-            reference: Some(("${env:", "}")),
-        }),
+        remote: remote_shape(&[("type", "http")], "url", "${env:"),
         project_directory: Some("${workspaceFolder}"),
         is_desktop: true,
-        skills: Some(SkillPlaces {
-            user: "~/.copilot/skills",
-            project: ".github/skills",
-            has_arguments: false,
-        }),
+        skills: fixed_skills("~/.copilot/skills", ".github/skills"),
         call: "/mcp.SERVER.PROMPT",
         next_step: "run the command `MCP: List Servers` in VS Code and start the server",
     },
@@ -181,14 +183,10 @@ pub(super) const HOSTS: [HostSpec; 8] = [
         servers_key: "mcpServers",
         syntax: Syntax::JsonWithComments,
         program: PLAIN_PROGRAM,
-        remote: Some(RemoteShape { fixed: &[], url: "httpUrl", reference: Some(("${", "}")) }),
+        remote: remote_shape(&[], "httpUrl", "${"),
         project_directory: None,
         is_desktop: false,
-        skills: Some(SkillPlaces {
-            user: "~/.gemini/skills",
-            project: ".gemini/skills",
-            has_arguments: false,
-        }),
+        skills: fixed_skills("~/.gemini/skills", ".gemini/skills"),
         call: "/PROMPT",
         next_step: "start `gemini`; `/mcp` shows the server",
     },
@@ -202,10 +200,10 @@ pub(super) const HOSTS: [HostSpec; 8] = [
         servers_key: "mcpServers",
         syntax: Syntax::JsonWithComments,
         program: PLAIN_PROGRAM,
-        remote: Some(RemoteShape { fixed: &[], url: "httpUrl", reference: Some(("${", "}")) }),
+        remote: remote_shape(&[], "httpUrl", "${"),
         project_directory: None,
         is_desktop: false,
-        skills: Some(SkillPlaces { user: "~/.qwen/skills", project: ".qwen/skills", has_arguments: false }),
+        skills: fixed_skills("~/.qwen/skills", ".qwen/skills"),
         call: "/PROMPT",
         next_step: "start `qwen`; `/mcp` shows the server",
     },
@@ -224,18 +222,10 @@ pub(super) const HOSTS: [HostSpec; 8] = [
         servers_key: "mcp",
         syntax: Syntax::JsonWithComments,
         program: ProgramShape { fixed: &[("type", "local")], is_list: true, environment: "environment" },
-        remote: Some(RemoteShape {
-            fixed: &[("type", "remote")],
-            url: "url",
-            reference: Some(("{env:", "}")),
-        }),
+        remote: remote_shape(&[("type", "remote")], "url", "{env:"),
         project_directory: None,
         is_desktop: false,
-        skills: Some(SkillPlaces {
-            user: "{config}/opencode/skills",
-            project: ".opencode/skills",
-            has_arguments: false,
-        }),
+        skills: fixed_skills("{config}/opencode/skills", ".opencode/skills"),
         call: "/SERVER:PROMPT:mcp",
         next_step: "start `opencode`; `opencode mcp list` shows the server",
     },
@@ -253,17 +243,18 @@ pub(super) const HOSTS: [HostSpec; 8] = [
         remote: Some(RemoteShape { fixed: &[("source", "custom")], url: "url", reference: None }),
         project_directory: None,
         is_desktop: true,
-        skills: Some(SkillPlaces {
-            user: "~/.agents/skills",
-            project: ".agents/skills",
-            has_arguments: false,
-        }),
+        skills: fixed_skills("~/.agents/skills", ".agents/skills"),
         call: "/PROMPT",
         next_step: "open the settings of the Agent Panel; a green dot marks a running server",
     },
 ];
 
 impl HostSpec {
+    /// Whether it works in projects, which have files of their own.
+    pub(super) const fn has_projects(&self) -> bool {
+        !self.project_files.is_empty()
+    }
+
     /// The host called `name`.
     pub(super) fn from_name(name: &str) -> Result<&'static Self, Failure> {
         let names = || HOSTS.iter().map(|host| host.name);

@@ -46,6 +46,10 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "url")]
     tools: bool,
 
+    /// Enter the workspace as a library, beside the prompts of the project that the host works in
+    #[arg(long, conflicts_with_all = ["url", "skills", "remove"])]
+    library: bool,
+
     /// Connect to a running `hina serve` at this address instead of starting a program
     #[arg(long, value_name = "URL")]
     url: Option<String>,
@@ -75,12 +79,13 @@ pub(crate) struct Arguments {
     pub(super) yes: bool,
 
     /// List the hosts, their files, and whether an entry is there
-    #[arg(long, conflicts_with_all = ["host", "url", "tools", "skills", "remove", "print", "yes"])]
+    #[arg(long, conflicts_with_all = ["host", "url", "tools", "library", "skills", "remove", "print", "yes"])]
     list: bool,
 }
 
 const EXAMPLES: &str = "Examples:
   hina mcp install claude-code
+  hina mcp install claude-code --root ~/prompts --library
   hina mcp install cursor --scope project --root prompts
   hina mcp install gemini-cli --url http://127.0.0.1:8700/mcp --key-env HINAGATA_KEY
   hina mcp install claude-code --skills
@@ -228,7 +233,9 @@ fn program_server(
         warnings.push(format!("hina is not in PATH: the entry names {command}, which others may not have"));
     }
     let mut words = vec!["mcp".to_owned()];
-    if let Some(root) = entry_root(host, arguments.scope, surroundings, globals, warnings)? {
+    if arguments.library {
+        words.extend(library_words(host, arguments.scope, globals)?);
+    } else if let Some(root) = entry_root(host, arguments.scope, surroundings, globals, warnings)? {
         words.extend(["--root".to_owned(), root]);
     }
     words.extend(globals.settings().iter().flat_map(|setting| ["--set".to_owned(), setting.clone()]));
@@ -236,6 +243,31 @@ fn program_server(
         words.push("--tools".to_owned());
     }
     Ok(Server::from_command(command, words))
+}
+
+/// What the entry passes so that the workspace of this call is a library, and that of the project is served.
+fn library_words(host: &HostSpec, scope: Scope, globals: &Globals) -> Result<Vec<String>, Failure> {
+    if scope == Scope::Project {
+        return Err(Failure::usage_error("a library is entered for the user, not for a project")
+            .with_hint("leave out `--scope project`; the file of a project names its own workspace"));
+    }
+    if !host.has_projects() {
+        return Err(Failure::usage_error(format!("{} has no projects", host.title))
+            .with_hint("leave out `--library`"));
+    }
+    let root = globals.root();
+    if root.found == RootFound::Current || !root.path.is_dir() {
+        return Err(Failure::not_found(format!("{} is not a workspace", root.path.display()))
+            .with_hint("name the library with `--root`"));
+    }
+    let path = path_text(&root.path.canonicalize().unwrap_or(root.path))?;
+    if path.contains(',') {
+        return Err(Failure::usage_error(format!("{path} contains a comma, which separates libraries"))
+            .with_hint("name the library in your own settings: `catalog.libraries` is a list there"));
+    }
+    let project = host.project_directory.map(|directory| ["--root".to_owned(), directory.to_owned()]);
+    let library = ["--set".to_owned(), format!("catalog.libraries={path}")];
+    Ok(project.into_iter().flatten().chain(library).collect())
 }
 
 /// What the entry passes as `--root`: the workspace of this call.

@@ -65,7 +65,7 @@ pub(super) fn run(
     };
     if consent == Consent::Given {
         for change in &changes {
-            change.write().map_err(|error| write::io_error("written", &change.path, error))?;
+            change.write()?;
         }
     }
     let report = Report { directory, set, changes, warnings };
@@ -165,18 +165,19 @@ impl FileChange {
         unified_diff_text(&side(&self.before), &side(&self.after), &text(&self.before), &text(&self.after))
     }
 
-    fn write(&self) -> io::Result<()> {
-        let Some(directory) = self.path.parent() else { return Err(io::ErrorKind::InvalidInput.into()) };
+    fn write(&self) -> hinagata::Result<()> {
         match &self.after {
-            Some(text) => super::config_file::replace_file(&self.path, text, Readers::AsUsual),
-            None => {
-                fs::remove_file(&self.path)?;
-                // Files that others put beside it stay.
-                match fs::remove_dir(directory) {
-                    Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error),
-                    _ => Ok(()),
-                }
-            }
+            Some(text) => write::replace_file(&self.path, text.as_bytes(), Readers::AsUsual),
+            None => self.remove().map_err(|error| write::io_error("removed", &self.path, error)),
+        }
+    }
+
+    fn remove(&self) -> io::Result<()> {
+        fs::remove_file(&self.path)?;
+        // Files that others put beside it stay.
+        match self.path.parent().map(fs::remove_dir) {
+            Some(Err(error)) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(error),
+            _ => Ok(()),
         }
     }
 }

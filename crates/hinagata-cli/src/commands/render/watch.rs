@@ -6,7 +6,10 @@ use std::{
     time::SystemTime,
 };
 
-use hinagata::watch::{Change, Watcher, watched_paths};
+use hinagata::{
+    Library,
+    watch::{Change, Watcher, watched_paths},
+};
 
 use super::{Arguments, render_once};
 use crate::{
@@ -31,6 +34,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         &workspace.host.settings.catalog_paths(),
         workspace.host.state.as_ref(),
     );
+    watched.extend(workspace.host.libraries.iter().flat_map(Library::prompt_directories));
     watched.extend(arguments.call.files());
     watched.extend(workspace.host.user_config.path.clone());
     let (sender, changes) = mpsc::channel();
