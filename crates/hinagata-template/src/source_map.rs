@@ -497,11 +497,7 @@ impl<'a> Texts<'a> {
         let Some(left) = self.left.checked_sub(cost) else { return self.left = 0 };
         self.left = left;
         match json {
-            Json::String(_) => {
-                if self.seen.insert(std::ptr::from_ref(json).addr()) {
-                    self.found.push(json);
-                }
-            }
+            Json::String(_) if self.seen.insert(std::ptr::from_ref(json).addr()) => self.found.push(json),
             Json::Array(items) => items.iter().for_each(|item| self.collect(item)),
             Json::Object(map) => map.values().for_each(|value| self.collect(value)),
             _ => {}

@@ -10,7 +10,7 @@ mod scope;
 pub use path::{PathPart, VariablePath};
 pub use scope::{Binding, DataShape, Meaning, ScopeLog, add_shapes};
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::{Budget, Result};
 
@@ -37,8 +37,6 @@ pub struct Analysis {
     pub roles: Vec<RoleUse>,
     /// Actions that print: the byte where each starts, and the byte after its end.
     pub prints: BTreeMap<u32, u32>,
-    /// Loops over data at one path, by the byte where they start. Other loops are not listed.
-    pub loops: HashMap<u32, VariablePath>,
     /// What was bound where another template is used.
     pub scopes: ScopeLog,
 }

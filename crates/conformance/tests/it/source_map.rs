@@ -299,7 +299,6 @@ fn run(cases: Vec<conformance::LoadedCase>, checker: &'static Checker, least: &S
         faults.iter().take(20).cloned().collect::<Vec<_>>().join("\n")
     );
     let seen = checker.seen.lock().expect("unpoisoned");
-    println!("{seen:?}");
     let enough = seen.cases >= least.cases
         && seen.texts >= least.texts
         && seen.values >= least.values

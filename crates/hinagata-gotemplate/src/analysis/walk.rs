@@ -29,7 +29,6 @@ pub(super) fn follow_data(set: &Set, entry: u32, places: &Places<'_>) -> Analysi
     let mut seen: HashSet<(u32, Origin)> = pending.iter().cloned().collect();
     let mut analysis = Analysis::default();
     let mut called = CalledTemplates::default();
-    let mut loops = Vec::new();
     let mut work = 0;
     while let Some((number, dot)) = pending.pop_front() {
         let visit = Visit::new(set, places, number, dot).run(MAX_WORK.saturating_sub(work));
@@ -44,7 +43,6 @@ pub(super) fn follow_data(set: &Set, entry: u32, places: &Places<'_>) -> Analysi
         }
         let room = MAX_USES.saturating_sub(analysis.variables.len());
         analysis.variables.extend(visit.uses.into_iter().take(room));
-        loops.extend(visit.loops);
         if work >= MAX_WORK {
             break;
         }
@@ -53,8 +51,6 @@ pub(super) fn follow_data(set: &Set, entry: u32, places: &Places<'_>) -> Analysi
     analysis.templates = called.into_uses();
     analysis.variables.sort_by_key(|used| used.position);
     dedup_all(&mut analysis.variables);
-    loops.sort();
-    analysis.loops = loops.into_iter().collect();
     analysis
 }
 
@@ -157,7 +153,6 @@ struct Visit<'s> {
     changed: bool,
     uses: Vec<VariableUse>,
     calls: Vec<Call>,
-    loops: Vec<(u32, VariablePath)>,
     work: usize,
 }
 
@@ -183,7 +178,6 @@ impl<'s> Visit<'s> {
             changed: false,
             uses: Vec::new(),
             calls: Vec::new(),
-            loops: Vec::new(),
             work: 0,
         }
     }
@@ -195,7 +189,6 @@ impl<'s> Visit<'s> {
             self.changed = false;
             self.uses.clear();
             self.calls.clear();
-            self.loops.clear();
             let dot = self.root.clone();
             self.body(self.tree.root, &dot);
             if !self.changed || self.work > most {
@@ -217,10 +210,6 @@ impl<'s> Visit<'s> {
                 Node::With(branch) => self.branch(branch, dot, true),
                 Node::Range(range) => {
                     let over = self.stages(range.pipe, dot, Usage::Value);
-                    if let [path] = over.paths() {
-                        let at = tree.pipes[range.pipe as usize].at;
-                        self.loops.push((at, path.clone()));
-                    }
                     let item = over.with_parts(&[PathPart::Each]);
                     // The last variable gets the item, the one before it the index or key.
                     let variables = &tree.pipes[range.pipe as usize].variables;

@@ -143,7 +143,26 @@ fn a_piece_of_go_knows_its_place_and_its_variable() {
 #[test]
 fn names_are_followed_to_the_variable_behind_them() {
     let source = "{% set n = user.name %}{{ n }}{% with m = n %}{{ m }}{% endwith %}{% macro f(x) %}<{{ x }}>{% endmacro %}{{ f(name) }}{{ f(name)|upper }}{% set ns = namespace(best='') %}{% for t in tools %}{% set ns.best = t.name %}{% endfor %}{{ ns.best }}{% set age = user.age + 1 %}{{ age }}{{ loop }}{{ tools|map(attribute='name')|join(', ') }}{{ missing }}";
-    for line in origins(Language::Jinja, "a.md", source, &MemorySources::new()) {
-        println!("{line}");
-    }
+    let given: Vec<String> = origins(Language::Jinja, "a.md", source, &MemorySources::new())
+        .into_iter()
+        .map(|line| {
+            let (text, rest) = line.split_once(" a.md:").expect("has a place");
+            let (_, what) = rest.split_once(' ').expect("has a kind");
+            format!("{text} {what}")
+        })
+        .collect();
+    let expected = [
+        r#""Yuki" value user.name"#,
+        r#""Yuki" value user.name"#,
+        r#""<" text > Call f"#,
+        r#""Rumi" value name > Call f"#,
+        r#"">" text > Call f"#,
+        r#""<RUMI>" derived name by f|upper"#,
+        r#""read" value tools[1].name"#,
+        r#""8" derived user.age by "#,
+        r#""search" value tools[0].name"#,
+        r#"", " derived tools by map|join"#,
+        r#""read" value tools[1].name"#,
+    ];
+    assert_eq!(given, expected);
 }

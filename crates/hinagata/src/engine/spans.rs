@@ -656,11 +656,10 @@ impl Builder<'_, '_> {
     fn inputs(&mut self, origins: &[DataOrigin]) -> u32 {
         let names: Vec<String> = origins.iter().map(origin_text).collect();
         let next = self.map.inputs.len() as u32;
-        let number = *self.input_numbers.entry(names).or_insert_with_key(|names| {
+        *self.input_numbers.entry(names).or_insert_with_key(|names| {
             self.map.inputs.push(names.clone());
             next
-        });
-        number
+        })
     }
 
     fn place(&mut self, text_map: (usize, &MappedText), place: SpanPlace) -> Option<u32> {
