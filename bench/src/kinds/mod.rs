@@ -3,6 +3,7 @@
 mod context;
 mod daemon;
 mod engine;
+mod explain;
 mod gotemplate;
 mod hooks;
 mod jinja;
@@ -27,6 +28,7 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("value", value::contests),
     ("jinja", jinja::contests),
     ("gotemplate", gotemplate::contests),
+    ("explain", explain::contests),
     ("steps", steps::contests),
     ("module", module::contests),
     ("context", context::contests),
