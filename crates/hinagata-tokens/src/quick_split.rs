@@ -79,8 +79,8 @@ fn small_letters(bytes: u64) -> usize {
     const HIGH: u64 = 0x80 * EACH;
     // The highest bit of each sum says whether the byte is at least `a`, and whether it is more than `z`.
     let low = bytes & !HIGH;
-    let from_a = low + (0x80 - b'a' as u64) * EACH;
-    let beyond_z = low + (0x7f - b'z' as u64) * EACH;
+    let from_a = low + (0x80 - u64::from(b'a')) * EACH;
+    let beyond_z = low + (0x7f - u64::from(b'z')) * EACH;
     let others = (!from_a | beyond_z | bytes) & HIGH;
     others.trailing_zeros() as usize / 8
 }
