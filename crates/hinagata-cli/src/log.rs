@@ -28,11 +28,14 @@ pub(crate) fn start_log(workspace: &Workspace, telemetry: Option<&Telemetry>) ->
         Some("json") => log.json().boxed(),
         _ => log.with_ansi(anstream::stderr().is_terminal()).with_target(false).boxed(),
     };
-    let layers = tracing_subscriber::registry()
-        .with(telemetry.map(Telemetry::layer))
-        .with(log.with_filter(filter.and(WithoutLeaving)));
-    // A second start in one process keeps the first log.
-    let _ = layers.try_init();
+    let registry = tracing_subscriber::registry();
+    let log = log.with_filter(filter.and(WithoutLeaving));
+    // A second start in one process keeps the first log. Without a collector there is no layer for it, not even an empty one:
+    // that would take part in every span that the log does not want.
+    let _ = match telemetry {
+        Some(telemetry) => registry.with(log).with(telemetry.layer()).try_init(),
+        None => registry.with(log).try_init(),
+    };
     Ok(())
 }
 

@@ -29,9 +29,9 @@ impl Counter {
         self.0.as_ref().map(|counter| counter.count_tokens(text))
     }
 
-    /// Counts a part of a text, if tokens are counted.
-    pub(crate) fn count_part(&self, text: &str) -> Option<PartCount> {
-        self.0.as_ref().map(|counter| counter.count_part(text))
+    /// Counts a part of a text that is given in pieces, if tokens are counted.
+    pub(crate) fn count_pieces(&self, pieces: [&str; 3]) -> Option<PartCount> {
+        self.0.as_ref().map(|counter| counter.count_pieces(pieces))
     }
 
     /// What `text` takes from the budget: its tokens, with the error of an estimate.

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{section::SectionKind, text::trim_end_of_text};
 
+/// Bytes that are checked at once for characters that XML does not allow.
+const ODD_BLOCK: usize = 4096;
+
 /// How files are delimited in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -322,17 +325,23 @@ fn attribute(value: &str) -> String {
 /// does not allow.
 fn character_data(content: &str) -> Cow<'_, str> {
     let mut data = Cow::Borrowed(content);
-    if content.contains("]]>") {
+    if memchr::memmem::find(content.as_bytes(), b"]]>").is_some() {
         data = Cow::Owned(data.replace("]]>", "]]]]><![CDATA[>"));
     }
     // Such characters are rare, and bytes are faster to check than characters.
-    let odd = |byte: u8| byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r') || byte == 0xef;
-    if data.bytes().any(odd) && !data.chars().all(is_xml) {
+    if has_odd_byte(data.as_bytes()) && !data.chars().all(is_xml) {
         let replaced =
             data.chars().map(|found| if is_xml(found) { found } else { char::REPLACEMENT_CHARACTER });
         data = Cow::Owned(replaced.collect());
     }
     data
+}
+
+/// Whether a byte may belong to a character that XML does not allow.
+fn has_odd_byte(bytes: &[u8]) -> bool {
+    let is_odd = |byte: &u8| *byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r') || *byte == 0xef;
+    // A block is checked to its end: without a branch for each byte, the compiler checks many bytes at once.
+    bytes.chunks(ODD_BLOCK).any(|block| block.iter().fold(false, |any, byte| any | is_odd(byte)))
 }
 
 fn is_xml(character: char) -> bool {

@@ -193,9 +193,10 @@ fn says_generated(head: &[u8]) -> bool {
     memchr::memmem::find_iter(head, b"@generated").any(|place| {
         let before = place.checked_sub(1).map_or(b' ', |before| head[before]);
         !matches!(before, b'`' | b'\'' | b'"') && !before.is_ascii_alphanumeric()
-    }) || head.split(|byte| *byte == b'\n').any(|line| {
-        let start = memchr::memmem::find(line, b"Code generated");
-        start.is_some_and(|start| memchr::memmem::find(&line[start..], b"DO NOT EDIT").is_some())
+    }) || memchr::memmem::find_iter(head, b"Code generated").any(|place| {
+        let rest = &head[place..];
+        let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
+        memchr::memmem::find(line, b"DO NOT EDIT").is_some()
     })
 }
 

@@ -189,7 +189,13 @@ impl PartialOrd for Descending {
 
 /// The order of paths: part by part, in byte order.
 pub(crate) fn compare_paths(one: &str, other: &str) -> Ordering {
-    one.split('/').cmp(other.split('/'))
+    let different = one.bytes().zip(other.bytes()).find(|(one, other)| one != other);
+    match different {
+        Some((b'/', _)) => Ordering::Less,
+        Some((_, b'/')) => Ordering::Greater,
+        Some((one, other)) => one.cmp(&other),
+        None => one.len().cmp(&other.len()),
+    }
 }
 
 /// Matches files by path, by name or by a parent directory.
@@ -226,6 +232,8 @@ impl Marks {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::kinds::LinguistMarks;
 
@@ -298,5 +306,12 @@ mod tests {
         let mut paths = ["a-b/x", "a/x", "a.rs", "a/b/c"];
         paths.sort_by(|one, other| compare_paths(one, other));
         assert_eq!(paths, ["a/b/c", "a/x", "a-b/x", "a.rs"]);
+    }
+
+    proptest! {
+        #[test]
+        fn paths_are_compared_as_their_parts_are(one in "[a/.\0é]{0,6}", other in "[a/.\0é]{0,6}") {
+            prop_assert_eq!(compare_paths(&one, &other), one.split('/').cmp(other.split('/')));
+        }
     }
 }

@@ -125,7 +125,7 @@ impl Rungs<'_> {
         }
         let around = self.frame.enclose_file(path, state_word(form), text);
         let inner = self.frame.escape_content(text);
-        self.counter.count_part(&format!("{}{inner}{}", around.open, around.close))
+        self.counter.count_pieces([&around.open, &inner, &around.close])
     }
 
     /// The tokens of a file with what separates it from the file before.

@@ -10,6 +10,8 @@ use std::{
 use hinagata::{Reach, RenderJob, Rendered, Result, ports::PortFuture};
 use hinagata_host::{Audit, AuditEntry};
 
+use crate::quick_prompts::QuickPrompts;
+
 /// A caller and what is visible to it.
 #[derive(Clone)]
 pub struct Viewer {
@@ -152,30 +154,34 @@ impl RenderBackend for DirectBackend {
     }
 }
 
-/// The backend of a process that serves one caller and records its renders in the audit log.
-pub struct AuditedBackend(RwLock<Option<Audit>>);
+/// The backend of a process that serves one caller and records its renders in the audit log. Other messages are handled while
+/// a prompt renders that is not known to be quick, also by a runtime with one worker thread.
+pub struct AuditedBackend {
+    audit: RwLock<Option<Audit>>,
+    quick: QuickPrompts,
+}
 
 impl AuditedBackend {
     /// Records renders in `audit`.
     #[must_use]
     pub fn new(audit: Audit) -> Self {
-        Self(RwLock::new(Some(audit)))
+        Self { audit: RwLock::new(Some(audit)), quick: QuickPrompts::default() }
     }
 
     /// Writes the remaining lines. Later requests are not recorded.
     pub fn close_audit(&self) {
-        drop(self.0.write().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.audit.write().unwrap_or_else(PoisonError::into_inner).take());
     }
 }
 
 impl RenderBackend for AuditedBackend {
     fn render_prompt(&self, job: RenderJob) -> PortFuture<'_, Result<Rendered>> {
-        Box::pin(async move { job.render().await })
+        Box::pin(async move { self.quick.render_prompt(&job).await })
     }
 
     fn record_report(&self, viewer: &Viewer, report: &RenderReport<'_>) {
         DirectBackend.record_report(viewer, report);
-        let audit = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let audit = self.audit.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(audit) = audit.as_ref().filter(|audit| audit.is_enabled())
             && let Some(entry) = report.audit_entry(viewer)
         {

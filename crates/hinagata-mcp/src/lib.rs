@@ -30,6 +30,7 @@ mod parameters;
 mod placeholder;
 mod project;
 mod prompt;
+mod quick_prompts;
 mod resources;
 mod serve;
 mod served_skills;

@@ -57,6 +57,33 @@ impl TokenCounter {
         PartCount { head: text[..first].to_owned(), behind: Some((between, text[last..].to_owned())) }
     }
 
+    /// Counts a part of a text that is given in pieces, without a copy of the whole.
+    ///
+    /// ```
+    /// let counter = hinagata_tokens::TokenCounter::for_model("gpt-5");
+    /// let mut count = counter.start_count();
+    /// count.push_part(&counter.count_pieces(["<te", "xt>One word", ", or two.</text>"]));
+    /// assert_eq!(count.total(), counter.count_tokens("<text>One word, or two.</text>"));
+    /// ```
+    #[must_use]
+    pub fn count_pieces<'t>(&self, pieces: impl IntoIterator<Item = &'t str>) -> PartCount {
+        let mut whole = PartCount { head: String::new(), behind: None };
+        for piece in pieces {
+            let part = self.count_part(piece);
+            let Some((tally, tail)) = &mut whole.behind else {
+                whole = PartCount { head: whole.head + &part.head, behind: part.behind };
+                continue;
+            };
+            tail.push_str(&part.head);
+            if let Some((between, last)) = part.behind {
+                *tally += self.method.tally_text(tail);
+                *tally += between;
+                *tail = last;
+            }
+        }
+        whole
+    }
+
     fn splits_at(&self, text: &str, at: usize, next: char) -> bool {
         self.method.splits_between(&text[..at], next)
     }

@@ -74,8 +74,9 @@ fn serve_client(arguments: &Arguments, globals: &Globals) -> Result<(), Failure>
     let workspace =
         Workspace::open_daemon(globals, Environment::default(), OpenWorkspace::check_store_settings)?;
     start_log(&workspace, None)?;
+    // A second thread would be woken at every message. A long render moves other messages to another one.
     let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+        .worker_threads(1)
         .enable_all()
         .thread_name("hinagata")
         .build();

@@ -215,7 +215,8 @@ impl<'r> Reader<'r> {
         if let Some(rule) = redactor.refuses_name(&file.path) {
             return Some(rule.to_owned());
         }
-        let real = path.canonicalize().ok().filter(|_| file.linked)?;
+        // To resolve a path takes a system call for each of its directories.
+        let real = file.linked.then(|| path.canonicalize().ok()).flatten()?;
         let inner = real.strip_prefix(self.base).unwrap_or(&real).to_string_lossy().replace('\\', "/");
         redactor.refuses_name(&inner).map(|rule| format!("{rule}, behind a link"))
     }

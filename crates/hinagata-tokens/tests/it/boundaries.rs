@@ -70,6 +70,10 @@ proptest! {
                 count.push_text(piece);
             }
             prop_assert_eq!(count.total(), counter.count_tokens(&pieces.concat()));
+            let mut count = counter.start_count();
+            count.push_text("One, ");
+            count.push_part(&counter.count_pieces(pieces.iter().map(String::as_str)));
+            prop_assert_eq!(count.total(), counter.count_tokens(&format!("One, {}", pieces.concat())));
         }
     }
 
