@@ -60,6 +60,20 @@ impl TokenCounter {
         self.method.count_tokens(text)
     }
 
+    /// The bytes at which the tokens of a text start, to tell which part of it has how many. They are those of the model
+    /// for OpenAI's models, and those of o200k for others; `None` in a build without the feature `exact`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "exact")] {
+    /// let counter = hinagata_tokens::TokenCounter::for_model("gpt-5");
+    /// assert_eq!(counter.token_starts("Hello world"), Some(vec![0, 5]));
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn token_starts(&self, text: &str) -> Option<Vec<usize>> {
+        self.method.token_starts(text)
+    }
+
     /// Whether the tokens of the two texts add up to those of both together. If it says no, they may still do; for a
     /// tokenizer file it always says no.
     ///

@@ -42,6 +42,14 @@ impl Method {
         }
     }
 
+    /// The bytes at which the tokens of a text start: exactly for vocabularies that are compiled in, else those of o200k.
+    pub(crate) fn token_starts(&self, text: &str) -> Option<Vec<usize>> {
+        Some(match self {
+            Self::BuiltIn(tokenizer) => tokenizer.token_starts(text),
+            Self::File(_) | Self::Estimate(_) => O200K.token_starts(text),
+        })
+    }
+
     /// What the count of a text consists of; files do not count by tallies.
     pub(crate) fn tally_text(&self, text: &str) -> Tally {
         match self {

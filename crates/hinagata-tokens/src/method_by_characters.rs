@@ -33,6 +33,11 @@ impl Method {
         self.count_tally(&self.tally_text(text))
     }
 
+    /// An estimate by characters has no tokens of its own.
+    pub(crate) fn token_starts(&self, _text: &str) -> Option<Vec<usize>> {
+        None
+    }
+
     /// Hundredths, so that sums are not sums of rounded numbers.
     pub(crate) fn tally_text(&self, text: &str) -> Tally {
         approximate_text(text)

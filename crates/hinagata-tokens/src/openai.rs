@@ -76,6 +76,28 @@ impl BytePairs {
         }
     }
 
+    /// The bytes at which the tokens of a text start.
+    pub(crate) fn token_starts(&self, text: &str) -> Vec<usize> {
+        let mut starts = Vec::new();
+        self.memories.with_memory(|memory| {
+            let mut start = 0;
+            while start < text.len() {
+                let end = self.splitter.piece_end(text, start);
+                let piece = &text.as_bytes()[start..end];
+                if self.vocabulary.find_token(piece).is_some() {
+                    starts.push(start);
+                } else {
+                    let bytes = (0..piece.len() as u32).map(|byte| byte..byte + 1);
+                    let rank = |pair: &[u8]| self.vocabulary.find_token(pair);
+                    let symbols = memory.merger.merge_symbols(piece, bytes, rank);
+                    starts.extend(symbols.map(|symbol| start + symbol.start as usize));
+                }
+                start = end;
+            }
+        });
+        starts
+    }
+
     fn tally_piece(&self, piece: &str, memory: &mut Memory) -> PieceTally {
         let bytes = piece.as_bytes();
         // Most pieces are a token of their own.

@@ -12,6 +12,7 @@ use hinagata_template::{
     AbsentReason, Content, DataOrigin, PathPart, Piece, SourceMap, Span, SpanKind, SpanPlace, StepKind,
     unchanged_pieces,
 };
+use hinagata_tokens::TokenCounter;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -58,6 +59,9 @@ pub struct ExplainMap {
     via: Vec<MapStep>,
     texts: Vec<MapText>,
     absent: Vec<MapAbsent>,
+    /// The model whose tokens are counted, and whether they are exactly its own.
+    model: Option<String>,
+    is_exact: bool,
     is_complete: bool,
 }
 
@@ -152,6 +156,8 @@ struct MapText {
     /// The text, with secrets masked.
     text: String,
     spans: Vec<MapSpan>,
+    /// The bytes at which its tokens start; `None` if the build cannot tell.
+    token_starts: Option<Vec<usize>>,
 }
 
 /// A span. `kind` is an index into [`KINDS`].
@@ -183,6 +189,8 @@ struct MapAbsent {
 struct Share {
     bytes: usize,
     characters: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tokens: Option<usize>,
 }
 
 impl ExplainMap {
@@ -239,18 +247,23 @@ impl ExplainMap {
         })
     }
 
-    /// The sizes by file, variable and layer. Each piece counts once in each table; what comes from no file, variable or
-    /// layer is not listed.
+    /// The sizes by file, variable and layer, and of all texts. Each piece counts once in each table; what comes from no
+    /// file, variable or layer is not listed. A token counts where its first byte lies, so that tokens add up.
     fn shares(&self) -> Value {
+        let mut all = Share::default();
         let mut files: BTreeMap<&str, Share> = BTreeMap::new();
         let mut variables: BTreeMap<&str, Share> = BTreeMap::new();
         let mut layers: BTreeMap<&str, Share> = BTreeMap::new();
-        for (_, span, piece) in self.pieces() {
-            let add = |table: &mut BTreeMap<_, Share>, name| {
-                let share: &mut Share = table.entry(name).or_default();
+        for (text, span, at) in self.pieces() {
+            let piece = &text.text[at..at + span.length];
+            let tokens = text.tokens_in(at..at + span.length);
+            let grow = |share: &mut Share| {
                 share.bytes += piece.len();
                 share.characters += piece.chars().count();
+                share.tokens = tokens.map(|tokens| share.tokens.unwrap_or_default() + tokens);
             };
+            let add = |table: &mut BTreeMap<_, Share>, name| grow(table.entry(name).or_default());
+            grow(&mut all);
             let value = span.of.filter(|_| matches!(span.kind, VALUE | TOOL | MASKED));
             if let Some(value) = value.and_then(|value| self.values.get(value as usize)) {
                 add(&mut variables, &value.path);
@@ -262,24 +275,26 @@ impl ExplainMap {
                 add(&mut files, &self.files[place.file as usize].file);
             }
         }
-        json!({"files": files, "variables": variables, "layers": layers})
+        let tokens = json!({"model": self.model, "exact": self.is_exact});
+        json!({"all": all, "files": files, "variables": variables, "layers": layers, "tokens_of": tokens})
     }
 
-    /// The spans of all texts with their pieces.
-    fn pieces(&self) -> impl Iterator<Item = (&MapText, &MapSpan, &str)> {
+    /// The spans of all texts, each with the byte of its text at which it starts.
+    fn pieces(&self) -> impl Iterator<Item = (&MapText, &MapSpan, usize)> {
         self.texts.iter().flat_map(|text| {
-            let mut at = 0;
+            let mut next = 0;
             text.spans.iter().map(move |span| {
-                let piece = &text.text[at..at + span.length];
-                at += span.length;
-                (text, span, piece)
+                let at = next;
+                next += span.length;
+                (text, span, at)
             })
         })
     }
 
     /// The spans as lines for people: the piece, its kind, its place, what it is made of, and the steps to it.
     pub fn rows(&self) -> impl Iterator<Item = SpanRow<'_>> {
-        self.pieces().map(|(text, span, piece)| {
+        self.pieces().map(|(text, span, at)| {
+            let piece = &text.text[at..at + span.length];
             let place = span.place.and_then(|place| self.places.get(place as usize));
             let of = span.of.map(|of| of as usize);
             let made_of = match span.kind {
@@ -322,6 +337,15 @@ impl ExplainMap {
     /// The texts of the result with secrets masked, by message and part.
     fn masked_texts(&self) -> impl Iterator<Item = (Option<usize>, usize, &str)> {
         self.texts.iter().map(|text| (text.message, text.part, text.text.as_str()))
+    }
+}
+
+impl MapText {
+    /// The tokens that start in a range of the text.
+    fn tokens_in(&self, range: Range<usize>) -> Option<usize> {
+        let starts = self.token_starts.as_ref()?;
+        let before = |byte: usize| starts.partition_point(|start| *start < byte);
+        Some(before(range.end) - before(range.start))
     }
 }
 
@@ -376,11 +400,16 @@ impl Call<'_> {
     /// The source map of a result.
     pub(super) fn explain_map(&self, layers: &Layers<'_>, output: &RenderOutput) -> ExplainMap {
         let secret_names: Vec<&str> = self.plan.secrets().collect();
+        let of_prompt = self.plan.about.settings.request_options().model;
+        let model = self.request.context.named_model().map(str::to_owned).or(of_prompt);
+        let counter = model.as_deref().map_or_else(TokenCounter::without_model, TokenCounter::for_model);
+        let is_exact = counter.is_exact();
         let builder = Builder {
             call: self,
             layers,
             secret_names,
-            map: ExplainMap { is_complete: true, ..ExplainMap::default() },
+            counter,
+            map: ExplainMap { is_complete: true, model, is_exact, ..ExplainMap::default() },
             files: HashMap::new(),
             places: HashMap::new(),
             variables: HashMap::new(),
@@ -481,6 +510,7 @@ struct Builder<'b, 'c> {
     call: &'b Call<'c>,
     layers: &'b Layers<'b>,
     secret_names: Vec<&'b str>,
+    counter: TokenCounter,
     map: ExplainMap,
     files: HashMap<String, u32>,
     places: HashMap<MapPlace, u32>,
@@ -569,7 +599,8 @@ impl Builder<'_, '_> {
             let reason = absent_reason(absent.reason);
             self.map.absent.push(MapAbsent { text: number, offset, place, via, reason, inputs });
         }
-        self.map.texts.push(MapText { message, part, text, spans });
+        let token_starts = self.counter.token_starts(&text);
+        self.map.texts.push(MapText { message, part, text, spans, token_starts });
     }
 
     fn span(&mut self, text_map: (usize, &MappedText), span: &Span, first_step: u32) -> MapSpan {
