@@ -11,7 +11,23 @@ use hinagata_value::{
 };
 use serde_json::Value as Json;
 
-use crate::source_map::DataOrigin;
+/// Where a value comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum DataOrigin {
+    /// A variable, or a part of it.
+    Variable(VariablePath),
+    /// The result of a call to another program, or a part of it.
+    Call {
+        /// The number of the call in this render, from 0.
+        call: u32,
+        /// The path in the result; empty for the whole.
+        path: Arc<str>,
+    },
+    /// A name that is not defined.
+    Missing(Arc<str>),
+    /// More inputs than are recorded.
+    Many,
+}
 
 /// The paths of the documents and keys that a render read.
 pub(crate) struct DataPaths {

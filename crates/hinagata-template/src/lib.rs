@@ -48,6 +48,7 @@ mod template;
 
 pub use analysis::{Graph, GraphUse, GraphVariable, analyze_graph, has_structure};
 pub use cache::Cache;
+pub use data_paths::DataOrigin;
 pub use hinagata_jinja::UndefinedMode;
 pub use hinagata_value::analysis::{
     Analysis, BlockDefinition, MacroDefinition, MacroParameter, NameUse, PassedVariables, PathPart, Position,
@@ -62,7 +63,7 @@ pub use options::Options;
 pub use pool::{Pool, PooledText};
 pub use refine::{Piece, unchanged_pieces};
 pub use render::{Mapped, Render, Traced};
-pub use source_map::{AbsentPiece, DataOrigin, SourceMap, Span, SpanKind, SpanPlace, SpanStep, SpanValue};
+pub use source_map::{AbsentPiece, SourceMap, Span, SpanKind, SpanPlace, SpanStep, SpanValue};
 pub use sources::{MemorySources, NoSources, SourceText, Sources};
 pub use structure::{is_reserved, structure_functions};
 pub use template::Template;

@@ -7,13 +7,13 @@ use std::{
 
 use hinagata_value::{
     Absent, AbsentReason, Calls, Heap, InputsId, Place, Read, Segment, Segments, Site, Source, Step, StepId,
-    Variables, Written, analysis::VariablePath,
+    Variables, Written,
 };
 use serde_json::Value as Json;
 
 use crate::{
     Template,
-    data_paths::DataPaths,
+    data_paths::{DataOrigin, DataPaths},
     library::{FIRST_GO, Library},
     refine::find_pieces,
     template::Body,
@@ -90,24 +90,6 @@ pub struct SpanValue {
     pub origin: DataOrigin,
     /// What printing the value writes.
     pub text: Arc<str>,
-}
-
-/// Where a value comes from.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum DataOrigin {
-    /// A variable, or a part of it.
-    Variable(VariablePath),
-    /// The result of a call to another program, or a part of it.
-    Call {
-        /// The number of the call in this render, from 0.
-        call: u32,
-        /// The path in the result; empty for the whole.
-        path: Arc<str>,
-    },
-    /// A name that is not defined.
-    Missing(Arc<str>),
-    /// More inputs than are recorded.
-    Many,
 }
 
 /// A step on the way to a span: an include, a parent, a block, a call, or the turn of a loop.

@@ -90,13 +90,14 @@ pub use near::{close_names, near_names, near_sorted_names};
 pub use number::{Digits, write_float_repr};
 pub use output::{Mark, MarkKind, Output, Part, PartCheck, Pieces, Written};
 pub use provenance::{
-    Absent, AbsentReason, Off, Provenance, Segment, Segments, Site, Source, Step, StepId, StepKind,
+    Absent, AbsentReason, DataId, InputsId, Off, Provenance, Segment, Segments, Site, SlotInputs, SlotRecord,
+    Source, Step, StepId, StepKind,
 };
 pub use range::Range;
 pub use role::Role;
 pub use run_timer::thread_cpu_time;
 pub use text::Text;
-pub use trace::{DataId, InputsId, Read, SlotInputs, SlotRecord, Trace};
+pub use trace::{Read, Trace};
 pub use value::{EngineRef, Kind, Number, Owner, Undefined, Value};
 pub use value_type::ValueType;
 pub use variables::Variables;

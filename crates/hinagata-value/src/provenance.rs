@@ -4,8 +4,6 @@
 //!
 //! The reasons are in `docs/design/provenance.md`.
 
-use crate::trace::{DataId, InputsId, SlotInputs, SlotRecord};
-
 /// A node of a template: the origin of text, a call or an error.
 ///
 /// It only contains numbers. The language that compiled the template converts them to file, line, column and
@@ -17,6 +15,21 @@ pub struct Site {
     /// The node in the template.
     pub node: u32,
 }
+
+/// A set of reads of one render, by its number in [`crate::Trace`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct InputsId(pub(crate) u32);
+
+impl InputsId {
+    /// No inputs.
+    pub const NONE: Self = Self(0);
+    /// More inputs than are recorded.
+    pub const MANY: Self = Self(1);
+}
+
+/// A printed value of the data, by its number in [`crate::Trace`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DataId(pub u32);
 
 /// What a piece of the output is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -58,6 +71,92 @@ pub enum AbsentReason {
     Undefined,
     /// An include that may be missing is missing.
     MissingInclude,
+}
+
+/// The inputs of the variables that a template sets, beside their values.
+pub trait SlotInputs: Default {
+    /// Sets the inputs that the next assignments store.
+    fn set_assigned(&mut self, inputs: InputsId);
+
+    /// The inputs that assignments store now.
+    fn assigned(&self) -> InputsId;
+
+    /// Stores the inputs of the variable at `slot`.
+    fn assign_slot(&mut self, slot: usize);
+
+    /// The inputs of the variable at `slot`.
+    fn slot_inputs(&self, slot: usize) -> InputsId;
+
+    /// Sets what the conditions around the running statement depend on; returns what they depended on before.
+    fn set_conditions(&mut self, inputs: InputsId) -> InputsId;
+
+    /// What the conditions around the running statement depend on.
+    fn conditions(&self) -> InputsId;
+}
+
+impl SlotInputs for () {
+    #[inline(always)]
+    fn set_assigned(&mut self, _inputs: InputsId) {}
+
+    #[inline(always)]
+    fn assigned(&self) -> InputsId {
+        InputsId::NONE
+    }
+
+    #[inline(always)]
+    fn assign_slot(&mut self, _slot: usize) {}
+
+    #[inline(always)]
+    fn slot_inputs(&self, _slot: usize) -> InputsId {
+        InputsId::NONE
+    }
+
+    #[inline(always)]
+    fn set_conditions(&mut self, _inputs: InputsId) -> InputsId {
+        InputsId::NONE
+    }
+
+    #[inline(always)]
+    fn conditions(&self) -> InputsId {
+        InputsId::NONE
+    }
+}
+
+/// The inputs of variables in a recorded render.
+#[derive(Debug, Default)]
+pub struct SlotRecord {
+    slots: Vec<InputsId>,
+    assigned: InputsId,
+    conditions: InputsId,
+}
+
+impl SlotInputs for SlotRecord {
+    fn set_assigned(&mut self, inputs: InputsId) {
+        self.assigned = inputs;
+    }
+
+    fn assigned(&self) -> InputsId {
+        self.assigned
+    }
+
+    fn assign_slot(&mut self, slot: usize) {
+        if slot >= self.slots.len() {
+            self.slots.resize(slot + 1, InputsId::NONE);
+        }
+        self.slots[slot] = self.assigned;
+    }
+
+    fn slot_inputs(&self, slot: usize) -> InputsId {
+        self.slots.get(slot).copied().unwrap_or_default()
+    }
+
+    fn set_conditions(&mut self, inputs: InputsId) -> InputsId {
+        std::mem::replace(&mut self.conditions, inputs)
+    }
+
+    fn conditions(&self) -> InputsId {
+        self.conditions
+    }
 }
 
 /// Whether and how origins are recorded.

@@ -12,22 +12,7 @@ use std::{
 use hashbrown::HashMap;
 use serde_json::Value as Json;
 
-use crate::{List, Map, Metered, Pieces, Segments, Source, Value};
-
-/// A set of reads of one render, by its number in [`Trace`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct InputsId(u32);
-
-impl InputsId {
-    /// No inputs.
-    pub const NONE: Self = Self(0);
-    /// More inputs than are recorded.
-    pub const MANY: Self = Self(1);
-}
-
-/// A printed value of the data, by its number in [`Trace`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DataId(pub u32);
+use crate::{DataId, InputsId, List, Map, Metered, Pieces, Segments, Source, Value};
 
 /// Something that an expression reads.
 #[derive(Clone, Copy, Debug)]
@@ -62,92 +47,6 @@ impl Eq for Read<'_> {}
 impl Hash for Read<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         self.identity().hash(state);
-    }
-}
-
-/// The inputs of the variables that a template sets, beside their values.
-pub trait SlotInputs: Default {
-    /// Sets the inputs that the next assignments store.
-    fn set_assigned(&mut self, inputs: InputsId);
-
-    /// The inputs that assignments store now.
-    fn assigned(&self) -> InputsId;
-
-    /// Stores the inputs of the variable at `slot`.
-    fn assign_slot(&mut self, slot: usize);
-
-    /// The inputs of the variable at `slot`.
-    fn slot_inputs(&self, slot: usize) -> InputsId;
-
-    /// Sets what the conditions around the running statement depend on; returns what they depended on before.
-    fn set_conditions(&mut self, inputs: InputsId) -> InputsId;
-
-    /// What the conditions around the running statement depend on.
-    fn conditions(&self) -> InputsId;
-}
-
-impl SlotInputs for () {
-    #[inline(always)]
-    fn set_assigned(&mut self, _inputs: InputsId) {}
-
-    #[inline(always)]
-    fn assigned(&self) -> InputsId {
-        InputsId::NONE
-    }
-
-    #[inline(always)]
-    fn assign_slot(&mut self, _slot: usize) {}
-
-    #[inline(always)]
-    fn slot_inputs(&self, _slot: usize) -> InputsId {
-        InputsId::NONE
-    }
-
-    #[inline(always)]
-    fn set_conditions(&mut self, _inputs: InputsId) -> InputsId {
-        InputsId::NONE
-    }
-
-    #[inline(always)]
-    fn conditions(&self) -> InputsId {
-        InputsId::NONE
-    }
-}
-
-/// The inputs of variables in a recorded render.
-#[derive(Debug, Default)]
-pub struct SlotRecord {
-    slots: Vec<InputsId>,
-    assigned: InputsId,
-    conditions: InputsId,
-}
-
-impl SlotInputs for SlotRecord {
-    fn set_assigned(&mut self, inputs: InputsId) {
-        self.assigned = inputs;
-    }
-
-    fn assigned(&self) -> InputsId {
-        self.assigned
-    }
-
-    fn assign_slot(&mut self, slot: usize) {
-        if slot >= self.slots.len() {
-            self.slots.resize(slot + 1, InputsId::NONE);
-        }
-        self.slots[slot] = self.assigned;
-    }
-
-    fn slot_inputs(&self, slot: usize) -> InputsId {
-        self.slots.get(slot).copied().unwrap_or_default()
-    }
-
-    fn set_conditions(&mut self, inputs: InputsId) -> InputsId {
-        std::mem::replace(&mut self.conditions, inputs)
-    }
-
-    fn conditions(&self) -> InputsId {
-        self.conditions
     }
 }
 

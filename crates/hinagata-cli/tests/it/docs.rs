@@ -37,6 +37,7 @@ fn commands_answer_as_the_pages_say() {
         "docs/reference/models.md",
         "docs/reference/module-files.md",
         "docs/reference/processes.md",
+        "docs/reference/source-map.md",
     ] {
         let name = page_name(page);
         let file = pages.join(format!("{name}.md"));

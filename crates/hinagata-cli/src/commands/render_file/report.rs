@@ -93,6 +93,7 @@ pub(super) fn map_pieces(map: &SourceMap, path: impl Fn(&str) -> String) -> Vec<
         };
         let variable = variable.and_then(|origin| match origin {
             DataOrigin::Variable(path) => Some(path.to_string()),
+            DataOrigin::Missing(name) => Some(name.to_string()),
             _ => None,
         });
         let origin = map.place(span.place).map(|place| Origin {
