@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use hinagata_value::{
-    AbsentReason, Error, Output, Part, Provenance, Result, Role, Site, SlotInputs, Source, Value,
+    AbsentReason, Error, InputsId, Output, Part, Provenance, Result, Role, Site, SlotInputs, Source, Value,
 };
 use serde_json::Value as Json;
 
@@ -28,7 +28,12 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
             // frames.
             let result = match &node.op {
                 Op::Text(text) => out.write_literal(text, self.site(node.span)),
-                Op::Print(expr) => self.print(expr, node.span, out),
+                Op::Print(expr) => {
+                    let mark = self.mark();
+                    let result = self.print(expr, node.span, out);
+                    self.forget(mark);
+                    result
+                }
                 _ => {
                     let mark = self.mark();
                     let flow = self.exec_node(node, out);
@@ -103,6 +108,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
             Op::Scope(scope) => self.exec_scope(scope, out),
             Op::Macro(target, code) => {
                 let value = self.make_macro(code, true)?;
+                self.slot_inputs.set_assigned(InputsId::NONE);
                 self.assign(target, value)?;
                 Ok(Flow::Next)
             }

@@ -6,7 +6,9 @@ use std::{
     rc::Rc,
 };
 
-use hinagata_value::{AbsentReason, Error, ErrorKind, InputsId, Output, Provenance, Result, StepKind, Value};
+use hinagata_value::{
+    AbsentReason, Error, ErrorKind, InputsId, Output, Provenance, Result, SlotInputs, StepKind, Value,
+};
 
 use super::{
     Vm,
@@ -294,6 +296,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let template = self.load_one(&name, span)?;
         let context = self.context_of(import.with_context, import.visible.as_deref())?;
         let module = self.module(template, context, span)?;
+        self.slot_inputs.set_assigned(InputsId::NONE);
         self.assign(&import.target, module)
     }
 
@@ -302,6 +305,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let template = self.load_one(&name, span)?;
         let context = self.context_of(import.with_context, import.visible.as_deref())?;
         let module = self.module(template, context, span)?;
+        self.slot_inputs.set_assigned(InputsId::NONE);
         for (name, target) in &import.names {
             let value = match &module {
                 Value::Engine(handle) => crate::context::Objects::attribute(&self.objects, *handle, name),

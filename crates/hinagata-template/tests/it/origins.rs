@@ -157,7 +157,7 @@ fn names_are_followed_to_the_variable_behind_them() {
         r#""<" text > Call f"#,
         r#""Rumi" value name > Call f"#,
         r#"">" text > Call f"#,
-        r#""<RUMI>" derived name by f|upper"#,
+        r#""<RUMI>" derived name by upper"#,
         r#""read" value tools[1].name"#,
         r#""8" derived user.age by "#,
         r#""search" value tools[0].name"#,
