@@ -4,12 +4,13 @@ use std::hint::black_box;
 
 use anyhow::{Context, Result};
 use hinagata_template::{Language, MemorySources, Options, Render, SourceText, Template};
-use hinagata_value::{Closure, Functions, Limits, Signature, Type, Value};
+use hinagata_value::{Functions, Limits};
 
 use crate::install::Installer;
 use crate::measure::{Contest, Peer};
 use crate::row::Goal;
 use crate::side::Entrant;
+use crate::sides::ours_gotemplate::insert_add;
 use crate::workload::{self, GoWorkload, JinjaWorkload};
 
 const KIND: &str = "explain";
@@ -44,7 +45,9 @@ struct Prompt {
 }
 
 fn contest(name: String, prompt: Prompt) -> Result<Contest> {
-    let functions: &'static Functions = Box::leak(Box::new(functions()));
+    let mut functions = hinagata_template::structure_functions();
+    insert_add(&mut functions);
+    let functions: &'static Functions = Box::leak(Box::new(functions));
     let options = Options::default().with_functions(functions);
     let template =
         Template::compile(prompt.language, &prompt.name, &prompt.source, &options, &Limits::default())?;
@@ -79,18 +82,4 @@ fn contest(name: String, prompt: Prompt) -> Result<Contest> {
         ours: side(true),
         peers: vec![Peer { name: "plain render", goal: Some(RECORDED), entrant: side(false) }],
     })
-}
-
-/// The function that Go templates of the workloads call.
-fn functions() -> Functions {
-    let mut functions = hinagata_template::structure_functions();
-    functions.insert(Closure::with_signature(
-        "add",
-        Signature { parameters: vec![Type::Int; 2], result: Type::Int, ..Signature::default() },
-        |_, arguments| {
-            let int = |at: usize| arguments.positional[at].as_i64().unwrap_or_default();
-            Ok(Value::Int(int(0).wrapping_add(int(1))))
-        },
-    ));
-    functions
 }

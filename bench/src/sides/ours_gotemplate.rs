@@ -21,14 +21,7 @@ pub(crate) fn entrant(work: &GoWorkload) -> Entrant {
 
 fn prepare(work: &GoWorkload) -> Result<Entrant> {
     let mut functions = Functions::new();
-    functions.insert(Closure::with_signature(
-        "add",
-        Signature { parameters: vec![Type::Int; 2], result: Type::Int, ..Signature::default() },
-        |_, arguments| {
-            let int = |at: usize| arguments.positional[at].as_i64().unwrap_or_default();
-            Ok(Value::Int(int(0).wrapping_add(int(1))))
-        },
-    ));
+    insert_add(&mut functions);
     let mut set = Set::new(Options::default(), &functions);
     set.parse(NAME, &work.template, &Budget::new(Limits::default()))?;
     let data = work.data.clone();
@@ -38,4 +31,16 @@ fn prepare(work: &GoWorkload) -> Result<Entrant> {
         move || Ok(same.render(NAME, &same_data, &same_functions, Limits::default())?.into_bytes()),
         move || drop(black_box(set.render(NAME, &data, &functions, Limits::default()))),
     ))
+}
+
+/// Adds the function that the templates of the workloads call.
+pub(crate) fn insert_add(functions: &mut Functions) {
+    functions.insert(Closure::with_signature(
+        "add",
+        Signature { parameters: vec![Type::Int; 2], result: Type::Int, ..Signature::default() },
+        |_, arguments| {
+            let int = |at: usize| arguments.positional[at].as_i64().unwrap_or_default();
+            Ok(Value::Int(int(0).wrapping_add(int(1))))
+        },
+    ));
 }

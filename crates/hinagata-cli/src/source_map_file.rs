@@ -11,7 +11,7 @@ pub(crate) fn to_source_map(map: &ExplainMap) -> Value {
     let (mut sources, mut names) = (Numbers::default(), Numbers::default());
     let mut mappings = Mappings::default();
     let mut last = None;
-    for row in map.rows() {
+    for row in map.span_rows() {
         match last {
             Some((message, _)) if message != row.message => mappings.advance("\n\n"),
             Some(part) if part != (row.message, row.part) => mappings.advance("\n"),

@@ -315,7 +315,7 @@ impl<'b, 'a> MapBuilder<'b, 'a> {
 
     /// Finds the paths of shown values and inputs. A span of none of the data is computed.
     fn resolve_origins(&mut self, variables: &dyn Variables, calls: &Calls) {
-        let trace = self.heap.trace().borrow();
+        let trace = self.heap.read_trace().borrow();
         let sets: Vec<_> = self.sets.iter().map(|id| (*id, trace.inputs(*id))).collect();
         let read = sets.iter().flat_map(|(_, reads)| reads.iter().copied());
         let wanted = self.shown.iter().map(|(json, _)| Read::Data(json)).chain(read);
@@ -344,7 +344,7 @@ impl<'b, 'a> MapBuilder<'b, 'a> {
 
     fn step(&self, step: &Step) -> SpanStep {
         let is_turn = step.kind == hinagata_value::StepKind::Turn;
-        let trace = self.heap.trace().borrow();
+        let trace = self.heap.read_trace().borrow();
         let name = trace.names().get(step.index as usize).filter(|_| !is_turn);
         SpanStep {
             parent: step.parent.map(|StepId(id)| id),
@@ -376,7 +376,7 @@ impl<'b, 'a> MapBuilder<'b, 'a> {
                 self.map.spans.push(Span { end, kind, place: found.unwrap_or(place), step });
             }
             Source::Data(data) => {
-                let json = self.heap.trace().borrow().data().get(data.0 as usize).copied();
+                let json = self.heap.read_trace().borrow().data().get(data.0 as usize).copied();
                 let kind = match json {
                     Some(json) => self.value_kind(json, 0, text),
                     None => SpanKind::Computed,
@@ -430,7 +430,7 @@ impl<'b, 'a> MapBuilder<'b, 'a> {
     /// The strings in a set of inputs, as far as they may still be searched.
     fn input_texts(&mut self, inputs: InputsId) -> Vec<&'a Json> {
         let mut texts = Texts { found: Vec::new(), seen: HashSet::new(), left: self.searched };
-        for read in self.heap.trace().borrow().inputs(inputs).iter() {
+        for read in self.heap.read_trace().borrow().inputs(inputs).iter() {
             if let Read::Data(json) = read {
                 texts.collect(json);
             }

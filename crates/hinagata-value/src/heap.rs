@@ -63,7 +63,7 @@ impl<'a> Heap<'a> {
     }
 
     /// What the values of a recorded render are made of.
-    pub fn trace(&self) -> &RefCell<Trace<'a>> {
+    pub fn read_trace(&self) -> &RefCell<Trace<'a>> {
         self.trace.get_or_init(Box::default)
     }
 

@@ -235,17 +235,6 @@ impl<'a> Trace<'a> {
         place.and_then(|place| self.sets.get(place)).cloned().unwrap_or_default()
     }
 
-    /// The number of sets, with the two that have a meaning of their own.
-    #[must_use]
-    pub fn set_count(&self) -> usize {
-        self.sets.len() + 2
-    }
-
-    /// All sets that were recorded, with their numbers.
-    pub fn sets(&self) -> impl Iterator<Item = (InputsId, &[Read<'a>])> {
-        (2..).map(InputsId).zip(self.sets.iter().map(|set| &**set))
-    }
-
     /// Keeps the record of a captured text.
     pub fn add_capture(&mut self, value: &Value<'a>, record: Segments) {
         let text = match value {

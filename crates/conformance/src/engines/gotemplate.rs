@@ -1,7 +1,7 @@
 //! Adapts the product's Go template engine to recorded cases, under Go's own limits.
 
 use hinagata_gotemplate::{Context, Integers, MissingKey, Options, Set, go_limits};
-use hinagata_value::{Budget, Calls, Heap, Output};
+use hinagata_value::{Budget, Calls, Functions, Heap, Output};
 
 use crate::kinds::gotemplate::{self, GoCase, GoEngine, GoOutcome};
 
@@ -21,18 +21,23 @@ impl GoTemplate {
 /// The stack available to a run. Go's own limits are reached first.
 const STACK: usize = gotemplate::BOUNDS.stack - (16 << 20);
 
+/// How the templates of a case are parsed and behave, and the functions that they call.
+pub fn go_options(case: &GoCase) -> (Options, Functions) {
+    let integers = if case.ints { Integers::Exact } else { Integers::Float };
+    let (left, right) = case.delimiters.clone().unwrap_or_default();
+    let missing_key = match case.missing_key {
+        gotemplate::MissingKey::Default | gotemplate::MissingKey::Invalid => MissingKey::Invalid,
+        gotemplate::MissingKey::Zero => MissingKey::Zero,
+        gotemplate::MissingKey::Error => MissingKey::Error,
+    };
+    (Options { left, right, missing_key, integers }, functions::functions(integers))
+}
+
 impl GoEngine for GoTemplate {
     fn render_case(&self, case: &GoCase) -> GoOutcome {
-        let integers = if case.ints { Integers::Exact } else { Integers::Float };
-        let functions = functions::functions(integers);
-        let (left, right) = case.delimiters.clone().unwrap_or_default();
-        let missing_key = match case.missing_key {
-            gotemplate::MissingKey::Default | gotemplate::MissingKey::Invalid => MissingKey::Invalid,
-            gotemplate::MissingKey::Zero => MissingKey::Zero,
-            gotemplate::MissingKey::Error => MissingKey::Error,
-        };
+        let (options, functions) = go_options(case);
         let budget = Budget::new(go_limits(STACK));
-        let mut set = Set::new(Options { left, right, missing_key, integers }, &functions);
+        let mut set = Set::new(options, &functions);
         for (name, source) in &case.sources {
             if let Err(error) = set.parse(name, source, &budget) {
                 return GoOutcome::ParseError(error.message().to_owned());

@@ -28,8 +28,8 @@ impl JinjaEngine for Jinja {
     }
 }
 
-/// Renders with the product's default limits.
-fn render(case: &JinjaCase, undefined: Undefined) -> Result<String, Error> {
+/// How the templates of a case are parsed, and how they behave.
+pub fn jinja_options(case: &JinjaCase, undefined: Undefined) -> (ParseOptions, Settings) {
     let options = ParseOptions {
         trim_blocks: case.options.trim_blocks,
         lstrip_blocks: case.options.lstrip_blocks,
@@ -48,6 +48,12 @@ fn render(case: &JinjaCase, undefined: Undefined) -> Result<String, Error> {
         chat_host: case.options.host == Host::Hf,
         now: NOW,
     };
+    (options, settings)
+}
+
+/// Renders with the product's default limits.
+fn render(case: &JinjaCase, undefined: Undefined) -> Result<String, Error> {
+    let (options, settings) = jinja_options(case, undefined);
     let sources: HashMap<String, String> = case.templates.clone().into_iter().collect();
     let sources = Sources::new(sources, options, Limits::default());
     let entry = sources

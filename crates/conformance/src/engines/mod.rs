@@ -8,7 +8,7 @@ mod rumi;
 mod workflow;
 
 pub use context::Context;
-pub use gotemplate::GoTemplate;
-pub use jinja::Jinja;
+pub use gotemplate::{GoTemplate, go_options};
+pub use jinja::{Jinja, jinja_options};
 pub use module::Module;
 pub use rumi::Rumi;

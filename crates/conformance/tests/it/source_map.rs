@@ -9,19 +9,17 @@ use std::{
     sync::{LazyLock, Mutex},
 };
 
-use conformance::kinds::{gotemplate, jinja};
+use conformance::{
+    engines::{go_options, jinja_options},
+    kinds::{gotemplate, jinja},
+};
 use gotemplate::{GoCase, GoEngine, GoOutcome};
-use hinagata_gotemplate::{Integers, MissingKey, Options as GoOptions};
-use hinagata_jinja::{Moment, ParseOptions, Settings, UndefinedMode};
 use hinagata_template::{
     DataOrigin, Language, Mapped, MemorySources, Options, Render, SourceMap, Span, SpanKind, Template,
 };
 use hinagata_value::{Functions, Limits};
-use jinja::{Extension, Host, JinjaCase, JinjaEngine, JinjaOutcome, Sandbox, Undefined};
+use jinja::{JinjaCase, JinjaEngine, JinjaOutcome, Undefined};
 use serde_json::Value;
-
-#[path = "../../../hinagata-gotemplate/tests/it/support/functions.rs"]
-mod functions;
 
 /// What was seen over all cases, so that a test that checks nothing fails.
 #[derive(Debug, Default)]
@@ -275,24 +273,7 @@ static GO: Checker = Checker::new(false);
 impl JinjaEngine for Checker {
     fn render_case(&self, case: &JinjaCase, undefined: Undefined) -> JinjaOutcome {
         let mut options = Options::default();
-        options.jinja = ParseOptions {
-            trim_blocks: case.options.trim_blocks,
-            lstrip_blocks: case.options.lstrip_blocks,
-            keep_trailing_newline: case.options.keep_trailing_newline,
-            generation: case.options.extensions.contains(&Extension::Generation),
-            ..ParseOptions::default()
-        };
-        options.settings = Settings {
-            undefined: match undefined {
-                Undefined::Default => UndefinedMode::Jinja,
-                Undefined::Strict => UndefinedMode::Error,
-                Undefined::Chainable => UndefinedMode::Empty,
-            },
-            autoescape: case.options.autoescape,
-            immutable: case.options.sandbox == Sandbox::Immutable,
-            chat_host: case.options.host == Host::Hf,
-            now: Moment { year: 2026, month: 2, day: 20, hour: 15, minute: 30, second: 45 },
-        };
+        (options.jinja, options.settings) = jinja_options(case, undefined);
         let mut sources = MemorySources::new();
         for (name, source) in &case.templates {
             sources.insert(name, source.as_str());
@@ -311,16 +292,9 @@ impl JinjaEngine for Checker {
 
 impl GoEngine for Checker {
     fn render_case(&self, case: &GoCase) -> GoOutcome {
-        let integers = if case.ints { Integers::Exact } else { Integers::Float };
-        let functions = functions::functions(integers);
-        let (left, right) = case.delimiters.clone().unwrap_or_default();
-        let missing_key = match case.missing_key {
-            gotemplate::MissingKey::Default | gotemplate::MissingKey::Invalid => MissingKey::Invalid,
-            gotemplate::MissingKey::Zero => MissingKey::Zero,
-            gotemplate::MissingKey::Error => MissingKey::Error,
-        };
+        let (go, functions) = go_options(case);
         let mut options = Options::default().with_functions(&functions);
-        options.go = GoOptions { left, right, missing_key, integers };
+        options.go = go;
         let limits = Limits { stack: 16 << 20, ..Limits::default() };
         // Only one source is one template here; the others of a set are found by name.
         let mut sources = MemorySources::new();

@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
 }
 
-/// The map of a result, which was requested.
+/// The map of a result, which was requested; `None` if the result has none.
 fn map_of(rendered: &Rendered) -> Option<&ExplainMap> {
     rendered.trace.as_ref()?.map.as_deref()
 }
@@ -95,9 +95,7 @@ fn colour(kind: &str) -> Style {
 }
 
 fn print_spans(workspace: &Workspace, rendered: &Rendered) -> Result<(), Failure> {
-    let Some(map) = map_of(rendered).filter(|map| map.rows().next().is_some()) else {
-        return output::print_text("This result has no source map: only the texts of templates have one.\n");
-    };
+    let Some(map) = map_of(rendered) else { return Err(no_source_map(rendered)) };
     if output::is_terminal() {
         output::print_text(&coloured(map))
     } else {
@@ -109,7 +107,7 @@ fn print_spans(workspace: &Workspace, rendered: &Rendered) -> Result<(), Failure
 fn coloured(map: &ExplainMap) -> String {
     let mut text = String::new();
     let mut last = None;
-    for row in map.rows() {
+    for row in map.span_rows() {
         let part = (row.message, row.part);
         if last.is_some_and(|last| last != part) {
             text.push_str("\n\n");
@@ -138,12 +136,19 @@ fn table(workspace: &Workspace, map: &ExplainMap) -> String {
         let piece = truncate_for_display(&Value::from(row.piece).to_string(), VALUE_WIDTH);
         vec![row.kind.to_owned(), piece, place(&row), row.made_of.clone(), row.via]
     };
-    let rows: Vec<_> = map.rows().map(cells).collect();
+    let rows: Vec<_> = map.span_rows().map(cells).collect();
     output::format_table(&["KIND", "TEXT", "PLACE", "FROM", "VIA"], &rows)
 }
 
+/// The failure of asking for the source map of a module.
+fn no_source_map(rendered: &Rendered) -> Failure {
+    Failure::usage_error(format!("`{}` has no source map, because it is a module file", rendered.prompt_id()))
+        .with_hint("explain it without `--spans` and `--source-map`")
+}
+
 fn write_source_map(path: &Path, rendered: &Rendered) -> Result<(), Failure> {
-    let map = map_of(rendered).map(source_map_file::to_source_map).unwrap_or_default();
+    let Some(map) = map_of(rendered) else { return Err(no_source_map(rendered)) };
+    let map = source_map_file::to_source_map(map);
     let mut text = serde_json::to_string(&map).map_err(std::io::Error::other)?;
     text.push('\n');
     std::fs::write(path, text).map_err(|error| {

@@ -21,28 +21,28 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// The end of the log of reads, before an expression is evaluated.
     #[inline(always)]
     pub(super) fn mark(&self) -> usize {
-        if P::ON { self.heap.trace().borrow().mark() } else { 0 }
+        if P::ON { self.heap.read_trace().borrow().mark() } else { 0 }
     }
 
     /// Forgets the reads after `mark`.
     #[inline(always)]
     pub(super) fn forget(&self, mark: usize) {
         if P::ON {
-            self.heap.trace().borrow_mut().forget(mark);
+            self.heap.read_trace().borrow_mut().forget(mark);
         }
     }
 
     /// The reads after `mark` as a set, which stay in the log.
     #[inline(always)]
     pub(super) fn inputs_since(&self, mark: usize) -> InputsId {
-        if P::ON { self.heap.trace().borrow_mut().inputs_since(mark) } else { InputsId::NONE }
+        if P::ON { self.heap.read_trace().borrow_mut().inputs_since(mark) } else { InputsId::NONE }
     }
 
     /// Logs a read of `value`, which is not known to be made of anything.
     #[inline(always)]
     pub(super) fn note_value(&self, value: &Value<'a>) {
         if P::ON && !matches!(value, Value::Lit(_) | Value::Undefined(_)) {
-            self.heap.trace().borrow_mut().read_value(value);
+            self.heap.read_trace().borrow_mut().read_value(value);
         }
     }
 
@@ -50,7 +50,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn note_missing(&self, name: &'a String) {
         if P::ON {
-            self.heap.trace().borrow_mut().read_missing(name);
+            self.heap.read_trace().borrow_mut().read_missing(name);
         }
     }
 
@@ -88,7 +88,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     }
 
     fn note_known(&self, value: &Value<'a>, place: usize) {
-        let mut trace = self.heap.trace().borrow_mut();
+        let mut trace = self.heap.read_trace().borrow_mut();
         if !trace.read_value(value) {
             trace.read_inputs(self.slot_inputs.slot_inputs(place));
         }
@@ -139,7 +139,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn narrow_read(&self, mark: usize, end: usize, value: &Val<'a>) {
         if P::ON {
-            self.heap.trace().borrow_mut().narrow_read(mark, end, &value.value);
+            self.heap.read_trace().borrow_mut().narrow_read(mark, end, &value.value);
         }
     }
 
@@ -147,7 +147,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn set_source(&mut self, value: Option<&Value<'a>>, mark: usize) {
         if P::ON {
-            let mut trace = self.heap.trace().borrow_mut();
+            let mut trace = self.heap.read_trace().borrow_mut();
             let source = match value {
                 Some(Value::Json(json)) if !json.is_null() => Source::Data(trace.data_number(json)),
                 _ => Source::Made(trace.inputs_since(mark)),
@@ -196,7 +196,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn enter_named(&mut self, kind: StepKind, index: At, name: &str) {
         if P::ON {
-            let number = self.heap.trace().borrow_mut().name_number(name);
+            let number = self.heap.read_trace().borrow_mut().name_number(name);
             let site = self.site(index);
             self.output.provenance().enter_step(kind, site, number);
         }

@@ -16,7 +16,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let mark = self.mark();
         let call = move |vm: &mut Self, arguments: &Arguments<'_, 'a>| {
             if P::ON {
-                let inputs = vm.heap.trace().borrow_mut().inputs_since(mark);
+                let inputs = vm.heap.read_trace().borrow_mut().inputs_since(mark);
                 vm.slot_inputs.set_assigned(inputs);
             }
             call(vm, arguments)

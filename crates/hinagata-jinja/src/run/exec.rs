@@ -267,7 +267,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
                 match self.eval(namespace)? {
                     holder @ Value::Namespace(_) if P::ON => {
                         let inputs = self.slot_inputs.assigned();
-                        self.heap.trace().borrow_mut().add_holder(&holder, inputs);
+                        self.heap.read_trace().borrow_mut().add_holder(&holder, inputs);
                         let Value::Namespace(map) = holder else { return Ok(()) };
                         self.heap.insert(&map, Value::Lit(name), value)
                     }
@@ -328,7 +328,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
             Expr::Filter(filter) if let (Some(quick), false) = (filter.1.quick, self.autoescape) => {
                 let value = self.eval(&filter.0)?;
                 if P::ON {
-                    let inputs = self.heap.trace().borrow_mut().inputs_since(mark);
+                    let inputs = self.heap.read_trace().borrow_mut().inputs_since(mark);
                     out.provenance().set_source(Source::Made(inputs));
                 }
                 if self.print_quick(&value, quick, &filter.1, site, out)? {

@@ -12,28 +12,28 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// The end of the log of reads, before an expression is evaluated.
     #[inline(always)]
     pub(super) fn mark(&self) -> usize {
-        if P::ON { self.heap.trace().borrow().mark() } else { 0 }
+        if P::ON { self.heap.read_trace().borrow().mark() } else { 0 }
     }
 
     /// Forgets the reads after `mark`.
     #[inline(always)]
     pub(super) fn forget(&self, mark: usize) {
         if P::ON {
-            self.heap.trace().borrow_mut().forget(mark);
+            self.heap.read_trace().borrow_mut().forget(mark);
         }
     }
 
     /// The reads after `mark` as a set.
     #[inline(always)]
     pub(super) fn take_inputs(&self, mark: usize) -> InputsId {
-        if P::ON { self.heap.trace().borrow_mut().take_inputs(mark) } else { InputsId::NONE }
+        if P::ON { self.heap.read_trace().borrow_mut().take_inputs(mark) } else { InputsId::NONE }
     }
 
     /// Logs a read of `value`.
     #[inline(always)]
     pub(super) fn note_value(&self, value: &Value<'a>) {
         if P::ON {
-            self.heap.trace().borrow_mut().read_value(value);
+            self.heap.read_trace().borrow_mut().read_value(value);
         }
     }
 
@@ -41,7 +41,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn note_result(&self, value: &Value<'a>) {
         if P::ON && !matches!(value, Value::Lit(_) | Value::Undefined(_)) {
-            self.heap.trace().borrow_mut().read_value(value);
+            self.heap.read_trace().borrow_mut().read_value(value);
         }
     }
 
@@ -49,7 +49,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn note_slot(&self, slot: usize) {
         if P::ON {
-            let mut trace = self.heap.trace().borrow_mut();
+            let mut trace = self.heap.read_trace().borrow_mut();
             if !trace.read_value(&self.slots[slot]) {
                 trace.read_inputs(self.slot_inputs.slot_inputs(slot));
             }
@@ -68,7 +68,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn narrow_read(&self, mark: usize, end: usize, value: &Value<'a>) {
         if P::ON {
-            self.heap.trace().borrow_mut().narrow_read(mark, end, value);
+            self.heap.read_trace().borrow_mut().narrow_read(mark, end, value);
         }
     }
 
@@ -80,7 +80,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         if P::ON {
             // What a condition lets happen depends on the condition too.
             let conditions = self.slot_inputs.conditions();
-            self.heap.trace().borrow_mut().read_inputs(conditions);
+            self.heap.read_trace().borrow_mut().read_inputs(conditions);
             let inputs = self.take_inputs(mark);
             self.slot_inputs.set_assigned(inputs);
         }
@@ -94,7 +94,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
             return InputsId::NONE;
         }
         let before = self.slot_inputs.conditions();
-        self.heap.trace().borrow_mut().read_inputs(before);
+        self.heap.read_trace().borrow_mut().read_inputs(before);
         let inputs = self.take_inputs(mark);
         self.slot_inputs.set_conditions(inputs)
     }
@@ -111,7 +111,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn note_stored(&self, receiver: &Value<'a>) {
         if P::ON {
-            self.heap.trace().borrow_mut().add_holder(receiver, self.slot_inputs.assigned());
+            self.heap.read_trace().borrow_mut().add_holder(receiver, self.slot_inputs.assigned());
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let record = P::ON.then(|| out.provenance().take_record());
         let value = out.into_value(safe)?;
         if let Some(record) = record {
-            self.heap.trace().borrow_mut().add_capture(&value, record);
+            self.heap.read_trace().borrow_mut().add_capture(&value, record);
         }
         Ok(value)
     }
@@ -141,7 +141,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
 
     #[inline(never)]
     fn set_recorded_source(&self, value: &Value<'a>, mark: usize, out: &mut Output<'a, P>) -> InputsId {
-        let mut trace = self.heap.trace().borrow_mut();
+        let mut trace = self.heap.read_trace().borrow_mut();
         if let Value::Json(json) = value
             && !(self.autoescape && matches!(json, Json::String(_) | Json::Array(_) | Json::Object(_)))
         {
@@ -186,7 +186,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn enter_named(&self, kind: StepKind, span: Span, name: &str, out: &mut Output<'a, P>) {
         if P::ON {
-            let number = self.heap.trace().borrow_mut().name_number(name);
+            let number = self.heap.read_trace().borrow_mut().name_number(name);
             out.provenance().enter_step(kind, self.site(span), number);
         }
     }

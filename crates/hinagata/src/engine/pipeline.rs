@@ -309,7 +309,14 @@ impl Call<'_> {
             warning.error = secrets.redact_error(warning.error.clone());
         }
         let Some(tracer) = tracer else { return Ok(self.finish_render(output, warnings, None)) };
-        let map = tracer.is_mapped.then(|| self.explain_map(&layers, &output));
+        let map = match &output.module {
+            Some(_) if tracer.is_mapped => {
+                let message = "a module file has no source map";
+                warnings.push(Warning::new("source map", Error::definition(Reason::Module, message)));
+                None
+            }
+            _ => tracer.is_mapped.then(|| self.explain_map(&layers, &output)),
+        };
         let mut output = output;
         let mut trace = tracer.into_trace(self, &layers, &output.body);
         self.mask_body(&mut output, map.as_ref());

@@ -292,7 +292,7 @@ impl ExplainMap {
     }
 
     /// The spans as lines for people: the piece, its kind, its place, what it is made of, and the steps to it.
-    pub fn rows(&self) -> impl Iterator<Item = SpanRow<'_>> {
+    pub fn span_rows(&self) -> impl Iterator<Item = SpanRow<'_>> {
         self.pieces().map(|(text, span, at)| {
             let piece = &text.text[at..at + span.length];
             let place = span.place.and_then(|place| self.places.get(place as usize));

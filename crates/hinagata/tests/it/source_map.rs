@@ -67,7 +67,7 @@ fn check_laws(root: &Path, map: &Value) {
 /// Kind, text and origin of each span.
 fn rows(rendered: &Rendered) -> Vec<(String, String, String)> {
     let map = rendered.trace.as_ref().and_then(|trace| trace.map.as_ref()).expect("is asked for");
-    map.rows().map(|row| (row.kind.to_owned(), row.piece.to_owned(), row.made_of)).collect()
+    map.span_rows().map(|row| (row.kind.to_owned(), row.piece.to_owned(), row.made_of)).collect()
 }
 
 fn row(kind: &str, piece: &str, made_of: &str) -> (String, String, String) {
@@ -203,5 +203,5 @@ fn long_renders_are_explained_with_bounded_work() {
     let list: Vec<String> = (0..10_000).map(|number| format!("item {number}")).collect();
     let rendered = explain(place.path(), &json!({"list": list}));
     let map = rendered.trace.as_ref().and_then(|trace| trace.map.as_ref()).expect("is asked for");
-    assert_eq!(map.rows().map(|row| row.piece.len()).sum::<usize>(), rendered.text().len());
+    assert_eq!(map.span_rows().map(|row| row.piece.len()).sum::<usize>(), rendered.text().len());
 }
