@@ -38,6 +38,10 @@ pub enum Code {
     HookTimeout,
     /// Something is not approved or trusted.
     Approval,
+    /// The workspace differs from its lock.
+    Lock,
+    /// A pack cannot be fetched from its source.
+    Fetch,
     /// The store, or a file of the workspace, cannot be read or written.
     Store,
     /// A tool failed.
@@ -46,6 +50,10 @@ pub enum Code {
     Model,
     /// The answer of a model does not follow its schema.
     Answer,
+    /// A file has no known prompt format.
+    ExchangeUnknown,
+    /// A file has more than one prompt format.
+    ExchangeAmbiguous,
     /// The operating system refused: a taken TCP port, a thread, random bytes, a watch.
     System,
 }
@@ -77,7 +85,7 @@ const fn spec(name: &'static str, title: &'static str, http: u16, rpc: i32, exit
 
 impl Code {
     /// Every code.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 25] = [
         Self::Id,
         Self::NotFound,
         Self::Conflict,
@@ -94,10 +102,14 @@ impl Code {
         Self::Hook,
         Self::HookTimeout,
         Self::Approval,
+        Self::Lock,
+        Self::Fetch,
         Self::Store,
         Self::Tool,
         Self::Model,
         Self::Answer,
+        Self::ExchangeUnknown,
+        Self::ExchangeAmbiguous,
         Self::System,
     ];
 
@@ -125,10 +137,14 @@ impl Code {
             Self::Hook => spec("hook", "Hook failed", 500, INTERNAL, 1),
             Self::HookTimeout => spec("hook_timeout", "Hook timed out", 503, INTERNAL, 7),
             Self::Approval => spec("approval", "Approval required", 403, INTERNAL, 6),
+            Self::Lock => spec("lock", "Differs from the lock", 409, INTERNAL, 6),
+            Self::Fetch => spec("fetch", "Pack cannot be fetched", 502, INTERNAL, 5),
             Self::Store => spec("store", "Store unavailable", 503, INTERNAL, 5),
             Self::Tool => spec("tool", "Tool failed", 502, INTERNAL, 5),
             Self::Model => spec("model", "Model failed", 502, INTERNAL, 5),
             Self::Answer => spec("answer", "Answer does not follow its schema", 502, INTERNAL, 1),
+            Self::ExchangeUnknown => spec("exchange.unknown", "Unknown prompt format", 400, PARAMS, 2),
+            Self::ExchangeAmbiguous => spec("exchange.ambiguous", "Ambiguous prompt format", 400, PARAMS, 2),
             Self::System => spec("system", "System error", 500, INTERNAL, 1),
         }
     }
@@ -166,7 +182,14 @@ mod tests {
 
     #[test]
     fn a_mistake_of_the_caller_is_one_at_every_door() {
-        let mistakes = [Code::Id, Code::NotFound, Code::Conflict, Code::Validation];
+        let mistakes = [
+            Code::Id,
+            Code::NotFound,
+            Code::Conflict,
+            Code::Validation,
+            Code::ExchangeUnknown,
+            Code::ExchangeAmbiguous,
+        ];
         for spec in Code::ALL.map(Code::spec) {
             let is_mistake = mistakes.iter().any(|code| code.as_str() == spec.name);
             assert_eq!(spec.rpc == PARAMS, is_mistake, "{}", spec.name);

@@ -220,7 +220,8 @@ impl<'a> Fields<'a> {
             return TextOrigin::from_line(node.at.line);
         }
         let content = self.content.get_or_init(|| self.text.into());
-        TextOrigin::from_string(Arc::clone(content), node.at, Arc::clone(text))
+        let new = if self.file.ends_with(".py") { TextOrigin::from_python } else { TextOrigin::from_string };
+        new(Arc::clone(content), node.at, Arc::clone(text))
     }
 
     /// Adds a problem of a field at `place`.

@@ -61,6 +61,10 @@ pub enum Hint {
         /// The id of the pack.
         pack: String,
     },
+    /// Install the packs that the settings want, as they are locked.
+    SyncPacks,
+    /// Lock what the workspace has now.
+    LockWorkspace,
     /// Review the settings and the code of the workspace, then trust it.
     TrustWorkspace,
     /// Review the settings and the code of a library, then trust it.
@@ -77,6 +81,8 @@ pub enum Hint {
         /// The directory.
         path: String,
     },
+    /// Name the format of a foreign file.
+    NameFormat,
     /// Print the JSON Schema of a kind of documents.
     PrintSchema {
         /// The kind, such as `tools`.
@@ -141,6 +147,8 @@ impl Hint {
                 format!("see what changed in the pack `{pack}`, then approve it again")
             }
             Self::RemovePack { pack } => format!("remove the pack `{pack}`"),
+            Self::SyncPacks => "synchronize the packs of the workspace".to_owned(),
+            Self::LockWorkspace => "lock the workspace as it is now".to_owned(),
             Self::TrustWorkspace => {
                 "review the settings and the code of the workspace, then trust it".to_owned()
             }
@@ -150,6 +158,7 @@ impl Hint {
             Self::RevokeTrust => "revoke the trust in the workspace".to_owned(),
             Self::DiagnoseWorkspace => "diagnose the workspace for details".to_owned(),
             Self::CreateWorkspace { path } => format!("create a workspace in `{path}`"),
+            Self::NameFormat => "name its format".to_owned(),
             Self::PrintSchema { kind } => format!("the JSON Schema of `{kind}` describes the document"),
             Self::ExplainRender => "explain the prompt to see which part is slow".to_owned(),
             Self::ExportStore => "export a copy of the store to recover its documents".to_owned(),
@@ -189,9 +198,12 @@ impl Hint {
             | Self::ListPacks
             | Self::ListSettings
             | Self::ListLeftOut
+            | Self::SyncPacks
+            | Self::LockWorkspace
             | Self::TrustWorkspace
             | Self::RevokeTrust
             | Self::DiagnoseWorkspace
+            | Self::NameFormat
             | Self::ExplainRender
             | Self::ExportStore
             | Self::AllowSecrets { .. } => {}

@@ -25,6 +25,8 @@ struct StringOrigin {
     content: Arc<str>,
     start: LineColumn,
     text: Arc<str>,
+    /// Whether the file is Python, where a string may consist of several literals.
+    is_python: bool,
     /// Found when a place is requested. In order; none if only the place of the whole string is known.
     runs: OnceLock<Vec<Run>>,
 }
@@ -46,7 +48,15 @@ impl TextOrigin {
     /// The text of a string that starts at `start` in a file with the content `content`.
     #[must_use]
     pub fn from_string(content: Arc<str>, start: LineColumn, text: Arc<str>) -> Self {
-        Self(Origin::String(Arc::new(StringOrigin { content, start, text, runs: OnceLock::new() })))
+        let runs = OnceLock::new();
+        Self(Origin::String(Arc::new(StringOrigin { content, start, text, is_python: false, runs })))
+    }
+
+    /// As [`TextOrigin::from_string`], for a string of Python: one literal, or several that follow each other.
+    #[must_use]
+    pub fn from_python(content: Arc<str>, start: LineColumn, text: Arc<str>) -> Self {
+        let runs = OnceLock::new();
+        Self(Origin::String(Arc::new(StringOrigin { content, start, text, is_python: true, runs })))
     }
 
     /// The place in the file of a place in the text. An unknown column, which is 0, stays unknown.
@@ -55,6 +65,15 @@ impl TextOrigin {
         match &self.0 {
             Origin::Lines(first) => LineColumn { line: at.line.saturating_add(first - 1), ..at },
             Origin::String(string) => string.in_file(at),
+        }
+    }
+
+    /// The content of the file and the start of the string in it, if the text is a string.
+    #[must_use]
+    pub fn string_start(&self) -> Option<(&str, LineColumn)> {
+        match &self.0 {
+            Origin::Lines(_) => None,
+            Origin::String(string) => Some((&string.content, string.start)),
         }
     }
 
@@ -71,7 +90,7 @@ impl TextOrigin {
 
 impl StringOrigin {
     fn in_file(&self, at: LineColumn) -> LineColumn {
-        let find = || align(&self.content, self.start, &self.text).unwrap_or_default();
+        let find = || align(&self.content, self.start, &self.text, self.is_python).unwrap_or_default();
         let runs = self.runs.get_or_init(find);
         let key = |at: LineColumn| (at.line, at.column.max(1));
         let after = runs.partition_point(|run| key(run.in_text) <= key(at));
@@ -97,10 +116,14 @@ fn offset_of(content: &str, at: LineColumn) -> Option<usize> {
     Some(line_start + offsets.nth((at.column as usize).checked_sub(1)?)?)
 }
 
-/// The runs of `text`, a string of YAML, JSON or TOML that starts at `start`; `None` if something else is written
+/// The runs of `text`, a string of YAML, JSON, TOML or Python that starts at `start`; `None` if something else is written
 /// there, such as the name of a string that YAML repeats.
-fn align(content: &str, start: LineColumn, text: &str) -> Option<Vec<Run>> {
-    let mut written = Written::new(&content[offset_of(content, start)?..], start, text);
+fn align(content: &str, start: LineColumn, text: &str, is_python: bool) -> Option<Vec<Run>> {
+    let offset = offset_of(content, start)?;
+    let mut written = match is_python {
+        true => Written::in_python(content, offset, start)?,
+        false => Written::new(content, offset, start, text),
+    };
     let mut runs = Vec::new();
     let mut in_text = LineColumn { line: 1, column: 1 };
     let mut expected = None;
@@ -128,6 +151,17 @@ enum Style {
     Double,
     /// `|` and `>` of YAML, with so many spaces before each line.
     Block(usize),
+    /// A literal of Python.
+    Python(PythonQuotes),
+}
+
+/// The quotes of a literal of Python.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct PythonQuotes {
+    quote: char,
+    is_triple: bool,
+    /// Whether a backslash is a character like others.
+    is_raw: bool,
 }
 
 /// A string as it is written in a file.
@@ -138,8 +172,12 @@ struct Written<'s> {
 }
 
 impl<'s> Written<'s> {
-    fn new(source: &'s str, at: LineColumn, text: &str) -> Self {
-        let mut written = Self { rest: source.chars(), at, style: Style::Plain };
+    fn new(content: &'s str, offset: usize, at: LineColumn, text: &str) -> Self {
+        let mut written = Self { rest: content[offset..].chars(), at, style: Style::Plain };
+        let margin = |text: &str| {
+            let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            line.len() - line.trim_start_matches(' ').len()
+        };
         // Anchors and tags of YAML.
         while matches!(written.peek(), Some('&' | '!')) {
             written.skip_while(|character| !character.is_whitespace());
@@ -149,10 +187,6 @@ impl<'s> Written<'s> {
         match written.peek() {
             Some('|' | '>') => {
                 written.skip_while(|character| character != '\n');
-                let margin = |text: &str| {
-                    let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-                    line.len() - line.trim_start_matches(' ').len()
-                };
                 let indentation = margin(written.rest.as_str()).saturating_sub(margin(text));
                 written.style = Style::Block(indentation);
                 written.advance();
@@ -165,9 +199,56 @@ impl<'s> Written<'s> {
                     written.advance();
                 }
             }
+            // The first line of a block, whose sign is above.
+            _ if content[..offset].ends_with(' ')
+                && content[..offset].trim_end_matches(' ').ends_with('\n') =>
+            {
+                let own = if start.starts_with(' ') { 0 } else { margin(text) };
+                written.style = Style::Block((at.column as usize - 1).saturating_sub(own));
+            }
             _ => {}
         }
         written
+    }
+
+    /// A literal of Python, with its prefix.
+    fn in_python(content: &'s str, offset: usize, at: LineColumn) -> Option<Self> {
+        let mut written = Written { rest: content[offset..].chars(), at, style: Style::Plain };
+        written.open_literal().then_some(written)
+    }
+
+    /// Moves behind the prefix and the quotes of a literal of Python; `false` if there is none.
+    fn open_literal(&mut self) -> bool {
+        let rest = self.rest.as_str();
+        let prefix = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
+        let Some(quote @ ('"' | '\'')) = rest[prefix..].chars().next() else { return false };
+        let is_raw = rest[..prefix].contains(['r', 'R']);
+        let is_triple = rest[prefix..].starts_with(&quote.to_string().repeat(3));
+        for _ in 0..prefix + if is_triple { 3 } else { 1 } {
+            self.advance();
+        }
+        self.style = Style::Python(PythonQuotes { quote, is_triple, is_raw });
+        true
+    }
+
+    /// Moves from the end of a literal of Python into the next one, past space, comments and joined lines.
+    fn next_literal(&mut self, quotes: PythonQuotes) -> bool {
+        for _ in 0..if quotes.is_triple { 3 } else { 1 } {
+            self.advance();
+        }
+        loop {
+            match self.peek() {
+                Some('#') => self.skip_while(|c| c != '\n'),
+                Some(c) if c.is_whitespace() || c == '\\' => drop(self.advance()),
+                _ => return self.open_literal(),
+            }
+        }
+    }
+
+    /// Whether the literal of Python ends here.
+    fn is_at_end(&self, quotes: PythonQuotes) -> bool {
+        let end = quotes.quote.to_string().repeat(if quotes.is_triple { 3 } else { 1 });
+        self.rest.as_str().starts_with(&end)
     }
 
     fn peek(&self) -> Option<char> {
@@ -200,9 +281,20 @@ impl<'s> Written<'s> {
     /// Moves behind the next character of the text, and returns where it is; `None` if another one is written there.
     fn find(&mut self, wanted: char) -> Option<LineColumn> {
         loop {
+            if let Style::Python(quotes) = self.style
+                && self.is_at_end(quotes)
+            {
+                if !self.next_literal(quotes) {
+                    return None;
+                }
+                continue;
+            }
             let at = self.at;
             match self.peek() {
-                Some('\\') if self.style == Style::Double => {
+                Some('\\')
+                    if self.style == Style::Double
+                        || matches!(self.style, Style::Python(quotes) if !quotes.is_raw) =>
+                {
                     if self.skip_escape(wanted) {
                         return Some(at);
                     }
@@ -233,9 +325,19 @@ impl<'s> Written<'s> {
     fn skip_escape(&mut self, wanted: char) -> bool {
         self.advance();
         let digits = match self.advance() {
+            // Python keeps the space at the start of the next line.
+            Some('\n') if matches!(self.style, Style::Python(_)) => return false,
             Some('\n' | '\r') => {
                 self.skip_while(char::is_whitespace);
                 return false;
+            }
+            Some('N') if matches!(self.style, Style::Python(_)) => {
+                self.skip_while(|c| c != '}');
+                1
+            }
+            Some('0'..='7') if matches!(self.style, Style::Python(_)) => {
+                let more = self.rest.as_str().chars().take(2);
+                more.take_while(|c| matches!(c, '0'..='7')).count()
             }
             Some(' ') if wanted != ' ' => return false,
             Some('x') => 2,
@@ -304,6 +406,24 @@ mod tests {
     }
 
     #[test]
+    fn places_in_literals_of_python_are_places_in_the_file() {
+        for (content, text, place) in [
+            ("'a X'", "a X", "1:4"),
+            (r#"r"a\b X""#, r"a\b X", "1:7"),
+            (r#"'it\'s \x41 \101 X'"#, "it's A A X", "1:18"),
+            ("(\"a \"  # one\n   u'b X')", "a b X", "2:8"),
+            ("\"\"\"a \"b\"\n  X\"\"\"", "a \"b\"\n  X", "2:3"),
+            ("'a' \\\n  \"\\N{BULLET}X\"", "a\u{2022}X", "2:14"),
+        ] {
+            let start = LineColumn { line: 1, column: if content.starts_with('(') { 2 } else { 1 } };
+            let at = LineColumn::at_offset(text, text.find('X').expect("is in the text"));
+            let origin = TextOrigin::from_python(content.into(), start, text.into());
+            let LineColumn { line, column } = origin.in_file(at);
+            assert_eq!(format!("{line}:{column}"), place, "{content}");
+        }
+    }
+
+    #[test]
     fn every_place_of_a_text_has_one_in_the_file() {
         let content = "t: |\n  灯台\n\n  b\n";
         let node = yaml::parse("a.yaml", content, content, 1).expect("is YAML");
@@ -313,6 +433,19 @@ mod tests {
         assert_eq!((place(1, 3).to_string(), place(9, 9).line), ("a.yaml:2:5".to_owned(), 4));
         assert_eq!(place(3, 1).excerpt.as_deref(), Some("  b"));
         assert!((0..12).all(|at| origin.in_file(LineColumn { line: at, column: at }).line >= 1));
+    }
+
+    #[test]
+    fn a_line_of_a_block_starts_behind_the_indentation_of_the_block() {
+        for (text, columns) in [("a\n  b\n", [5, 5]), ("  a\nb\n", [5, 5]), ("a\nb\n", [5, 5])] {
+            let lines: Vec<String> = text.lines().map(|line| format!("    {line}\n")).collect();
+            let sign = if text.starts_with(' ') { "|4" } else { "|" };
+            let content = format!("t: {sign}\n{}", lines.concat());
+            let node = yaml::parse("a.yaml", &content, &content, 1).expect("is YAML");
+            let origin = origin(&content, node.get("t").expect("has `t`"));
+            let column = |line| origin.in_file(LineColumn { line, column: 1 }).column;
+            assert_eq!([column(1), column(2)], columns, "{content}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use std::{
 use crate::{Error, ErrorKind, LimitKind, Limits, Result, run_timer::RunTimer};
 
 /// Steps between two looks at the clock and the cancellation flag: some ten microseconds of work.
-const CHUNK: i64 = 4096;
+pub(crate) const CHUNK: i64 = 4096;
 
 /// A handle that stops a run from another thread.
 #[derive(Clone, Debug, Default)]

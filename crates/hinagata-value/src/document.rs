@@ -23,20 +23,39 @@ const DOCUMENT_DEPTH: usize = 1_000;
 /// ```
 #[must_use]
 pub fn has_long_number(document: &Json) -> bool {
-    const LIMIT: f64 = 18_446_744_073_709_551_616.0;
-    let is_long = |float: f64| float >= LIMIT || float <= LIMIT / -2.0;
-    let mut open = Vec::new();
-    let mut next = Some(document);
-    while let Some(value) = next {
+    /// Containers inside each other that are visited without a list of those that are left.
+    const DEEP: usize = 32;
+    has_long_number_within(document, DEEP)
+}
+
+fn has_long_number_within(document: &Json, depth: usize) -> bool {
+    match document {
+        Json::Array(_) | Json::Object(_) if depth == 0 => has_long_number_deep(document),
+        Json::Array(items) => items.iter().any(|item| has_long_number_within(item, depth - 1)),
+        Json::Object(map) => map.values().any(|item| has_long_number_within(item, depth - 1)),
+        Json::Number(number) => is_long(number),
+        Json::Null | Json::Bool(_) | Json::String(_) => false,
+    }
+}
+
+/// Without recursion, because data may be nested deeper than the stack allows.
+#[cold]
+fn has_long_number_deep(document: &Json) -> bool {
+    let mut open = vec![document];
+    while let Some(value) = open.pop() {
         match value {
-            Json::Number(number) if number.is_f64() && number.as_f64().is_some_and(is_long) => return true,
             Json::Array(items) => open.extend(items),
             Json::Object(map) => open.extend(map.values()),
+            Json::Number(number) if is_long(number) => return true,
             _ => {}
         }
-        next = open.pop();
     }
     false
+}
+
+fn is_long(number: &serde_json::Number) -> bool {
+    const LIMIT: f64 = 18_446_744_073_709_551_616.0;
+    number.is_f64() && number.as_f64().is_some_and(|float| float >= LIMIT || float <= LIMIT / -2.0)
 }
 
 /// Copies `value` to a document, which can cross threads or leave the render.
@@ -200,4 +219,23 @@ pub(crate) fn document_text(document: &Json) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_number_is_found_at_every_depth() {
+        for (number, is_long) in [(18_446_744_073_709_551_616.0, true), (1.5, false)] {
+            let mut document = Json::from(number);
+            for depth in 0..100 {
+                assert_eq!(has_long_number(&document), is_long, "at depth {depth}");
+                document = match depth % 2 {
+                    0 => Json::Array(vec![Json::Null, document]),
+                    _ => Json::Object(serde_json::Map::from_iter([("item".to_owned(), document)])),
+                };
+            }
+        }
+    }
 }

@@ -16,8 +16,8 @@ use hashbrown::HashMap;
 use serde_json::Value as Json;
 
 use crate::{
-    Budget, HostObject, Kind, List, ListKind, Map, Metered, Number, Object, Owner, Range, Result, Text,
-    Trace, Undefined, Value,
+    Budget, HostObject, Kind, List, ListKind, Map, Metered, Number, Object, Owner, Range, Reads, Result,
+    Text, Trace, Undefined, Value,
     iter::Iter,
     list::holds_values,
     metered::{grow_to, rc_size},
@@ -62,9 +62,23 @@ impl<'a> Heap<'a> {
         }
     }
 
-    /// What the values of a recorded render are made of.
-    pub fn read_trace(&self) -> &RefCell<Trace<'a>> {
+    /// The sets, captures and names of a recorded render.
+    #[inline]
+    pub fn trace(&self) -> &RefCell<Trace<'a>> {
         self.trace.get_or_init(Box::default)
+    }
+
+    /// Like [`Heap::trace`], if a value was recorded that needs it.
+    #[inline]
+    #[must_use]
+    pub fn used_trace(&self) -> Option<&RefCell<Trace<'a>>> {
+        self.trace.get().map(|trace| &**trace)
+    }
+
+    /// Ends the recording and returns what the record refers to, if anything.
+    #[must_use]
+    pub fn finish_trace(&self) -> Option<Box<Reads>> {
+        self.trace.get().map(|trace| Box::new(trace.take().finish()))
     }
 
     /// The budget of the run.

@@ -50,6 +50,8 @@ pub mod encoding;
 mod error;
 mod function;
 mod heap;
+mod highlight;
+mod inputs;
 mod iter;
 mod json;
 mod keep;
@@ -64,6 +66,7 @@ mod provenance;
 mod range;
 mod role;
 mod run_timer;
+mod short_text;
 mod text;
 mod trace;
 mod value;
@@ -79,6 +82,8 @@ pub use document::{has_long_number, to_json};
 pub use error::{Error, ErrorKind, LimitKind, Place, Result};
 pub use function::{Arguments, Closure, Function, Functions, Host, HostObject, Object, Signature, Type};
 pub use heap::{Entries, Heap, Key, ListBuilder, MapBuilder};
+pub use highlight::{HighlightKind, HighlightToken};
+pub use inputs::{Input, InputsId, SlotInputs, SlotRecord};
 pub use iter::Iter;
 pub use json::{JsonStyle, write_json};
 pub use keep::Keep;
@@ -90,14 +95,14 @@ pub use near::{close_names, near_names, near_sorted_names};
 pub use number::{Digits, write_float_repr};
 pub use output::{Mark, MarkKind, Output, Part, PartCheck, Pieces, Written};
 pub use provenance::{
-    Absent, AbsentReason, DataId, InputsId, Off, Provenance, Segment, Segments, Site, SlotInputs, SlotRecord,
-    Source, Step, StepId, StepKind,
+    Absent, AbsentReason, Off, Provenance, Segment, Segments, Site, Source, Step, StepId, StepKind,
 };
 pub use range::Range;
 pub use role::Role;
 pub use run_timer::thread_cpu_time;
+pub use short_text::ShortText;
 pub use text::Text;
-pub use trace::{Read, Trace};
+pub use trace::{Reads, Trace};
 pub use value::{EngineRef, Kind, Number, Owner, Undefined, Value};
 pub use value_type::ValueType;
 pub use variables::Variables;

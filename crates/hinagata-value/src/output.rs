@@ -5,7 +5,7 @@ use std::{fmt, rc::Rc, sync::Arc};
 use serde_json::Value as Json;
 
 use crate::{
-    Budget, CallId, Error, ErrorKind, Extent, Metered, Provenance, Result, Site, Text, Value,
+    Budget, CallId, Error, ErrorKind, Extent, Metered, Provenance, Result, Site, Source, Text, Value,
     document::document_bytes,
     metered::{grow_to, rc_bytes, rc_size},
     provenance::Off,
@@ -228,25 +228,55 @@ impl<'a, P: Provenance> Output<'a, P> {
     #[inline]
     pub fn write(&mut self, text: &str, site: Site) -> Result<()> {
         self.value = true;
-        let result = self.text.push_str(text);
-        if P::ON {
-            // Also after an error, so that origins that were adopted for the text are dropped.
-            self.provenance.record_value(self.text.len(), site);
+        if !P::ON {
+            return self.text.push_str(text);
         }
-        result
+        self.provenance.record_value(self.text.len() + text.len(), site);
+        self.push_recorded(text)
+    }
+
+    /// Like [`Output::write`], for a text that is made of `source`.
+    ///
+    /// # Errors
+    /// Those of [`Output::write`].
+    #[inline(always)]
+    pub fn write_from(&mut self, text: &str, site: Site, source: Source) -> Result<()> {
+        self.value = true;
+        if !P::ON {
+            return self.text.push_str(text);
+        }
+        self.provenance.record_source(self.text.len() + text.len(), site, source);
+        self.push_recorded(text)
+    }
+
+    /// Writes a text that is recorded already.
+    #[inline(always)]
+    fn push_recorded(&mut self, text: &str) -> Result<()> {
+        match self.text.push_str(text) {
+            Ok(()) => Ok(()),
+            Err(error) => Err(self.drop_unwritten(error)),
+        }
+    }
+
+    /// Drops the origins of a text that was not written, also those that were adopted for it.
+    #[cold]
+    #[inline(never)]
+    fn drop_unwritten(&mut self, error: Error) -> Error {
+        self.provenance.record_value(self.text.len(), Site::default());
+        error
     }
 
     /// Writes literal `text` of the template at `site`.
     ///
     /// # Errors
     /// Those of [`Output::write`].
-    #[inline]
+    #[inline(always)]
     pub fn write_literal(&mut self, text: &str, site: Site) -> Result<()> {
-        let result = self.text.push_str(text);
-        if P::ON {
-            self.provenance.record_text(self.text.len(), site);
+        if !P::ON {
+            return self.text.push_str(text);
         }
-        result
+        self.provenance.record_text(self.text.len() + text.len(), site);
+        self.push_recorded(text)
     }
 
     /// Writes an integer.
@@ -397,13 +427,16 @@ impl<'a, P: Provenance> Output<'a, P> {
 
     /// Ends the output and returns it.
     #[must_use]
-    pub fn finish(self) -> Written<P> {
-        let Self { text, mut marks, mut provenance, value: ends_with_value, .. } = self;
+    pub fn finish(mut self) -> Written<P> {
         if P::ON {
             // Drops origins that were adopted for a text that was not written.
-            provenance.record_value(text.len(), Site::default());
+            self.provenance.record_value(self.text.len(), Site::default());
         }
-        Written { text: text.into_string(), marks: marks.take(), ends_with_value, provenance }
+        let (text, marks) = (self.text.take_string(), self.marks.take());
+        let (provenance, ends_with_value) = (std::mem::take(&mut self.provenance), self.value);
+        // Everything was taken, so there is nothing to drop.
+        std::mem::forget(self);
+        Written { text, marks, ends_with_value, provenance }
     }
 }
 

@@ -4,6 +4,10 @@
 //!
 //! The reasons are in `docs/design/provenance.md`.
 
+use std::num::NonZeroU32;
+
+use crate::{InputsId, SlotInputs, SlotRecord};
+
 /// A node of a template: the origin of text, a call or an error.
 ///
 /// It only contains numbers. The language that compiled the template converts them to file, line, column and
@@ -16,30 +20,21 @@ pub struct Site {
     pub node: u32,
 }
 
-/// A set of reads of one render, by its number in [`crate::Trace`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct InputsId(pub(crate) u32);
-
-impl InputsId {
-    /// No inputs.
-    pub const NONE: Self = Self(0);
-    /// More inputs than are recorded.
-    pub const MANY: Self = Self(1);
-}
-
-/// A printed value of the data, by its number in [`crate::Trace`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DataId(pub u32);
-
 /// What a piece of the output is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The literal text of the template at the site.
     Text,
-    /// A value of the data as it is printed.
-    Data(DataId),
+    /// A value of the data as it is printed; see [`InputsId::from_data`].
+    Data(InputsId),
     /// Made of these inputs: by a filter, an operator or a function.
     Made(InputsId),
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Self::Made(InputsId::NONE)
+    }
 }
 
 /// How a template came to the place that writes.
@@ -48,7 +43,7 @@ pub enum StepKind {
     /// A turn of a loop. [`Step::index`] is the number of the turn, from 0.
     Turn,
     /// An included template. Like those of the kinds below, its name has the number [`Step::index`] in
-    /// [`crate::Trace::names`].
+    /// [`crate::Reads::names`].
     Include,
     /// The parent of a template.
     Parent,
@@ -73,92 +68,6 @@ pub enum AbsentReason {
     MissingInclude,
 }
 
-/// The inputs of the variables that a template sets, beside their values.
-pub trait SlotInputs: Default {
-    /// Sets the inputs that the next assignments store.
-    fn set_assigned(&mut self, inputs: InputsId);
-
-    /// The inputs that assignments store now.
-    fn assigned(&self) -> InputsId;
-
-    /// Stores the inputs of the variable at `slot`.
-    fn assign_slot(&mut self, slot: usize);
-
-    /// The inputs of the variable at `slot`.
-    fn slot_inputs(&self, slot: usize) -> InputsId;
-
-    /// Sets what the conditions around the running statement depend on; returns what they depended on before.
-    fn set_conditions(&mut self, inputs: InputsId) -> InputsId;
-
-    /// What the conditions around the running statement depend on.
-    fn conditions(&self) -> InputsId;
-}
-
-impl SlotInputs for () {
-    #[inline(always)]
-    fn set_assigned(&mut self, _inputs: InputsId) {}
-
-    #[inline(always)]
-    fn assigned(&self) -> InputsId {
-        InputsId::NONE
-    }
-
-    #[inline(always)]
-    fn assign_slot(&mut self, _slot: usize) {}
-
-    #[inline(always)]
-    fn slot_inputs(&self, _slot: usize) -> InputsId {
-        InputsId::NONE
-    }
-
-    #[inline(always)]
-    fn set_conditions(&mut self, _inputs: InputsId) -> InputsId {
-        InputsId::NONE
-    }
-
-    #[inline(always)]
-    fn conditions(&self) -> InputsId {
-        InputsId::NONE
-    }
-}
-
-/// The inputs of variables in a recorded render.
-#[derive(Debug, Default)]
-pub struct SlotRecord {
-    slots: Vec<InputsId>,
-    assigned: InputsId,
-    conditions: InputsId,
-}
-
-impl SlotInputs for SlotRecord {
-    fn set_assigned(&mut self, inputs: InputsId) {
-        self.assigned = inputs;
-    }
-
-    fn assigned(&self) -> InputsId {
-        self.assigned
-    }
-
-    fn assign_slot(&mut self, slot: usize) {
-        if slot >= self.slots.len() {
-            self.slots.resize(slot + 1, InputsId::NONE);
-        }
-        self.slots[slot] = self.assigned;
-    }
-
-    fn slot_inputs(&self, slot: usize) -> InputsId {
-        self.slots.get(slot).copied().unwrap_or_default()
-    }
-
-    fn set_conditions(&mut self, inputs: InputsId) -> InputsId {
-        std::mem::replace(&mut self.conditions, inputs)
-    }
-
-    fn conditions(&self) -> InputsId {
-        self.conditions
-    }
-}
-
 /// Whether and how origins are recorded.
 pub trait Provenance: Default {
     /// Whether origins are recorded.
@@ -172,6 +81,9 @@ pub trait Provenance: Default {
 
     /// Records that the output now ends at `end`, and that the new text is the value that the node at `site` prints.
     fn record_value(&mut self, end: usize, site: Site);
+
+    /// Like [`Provenance::record_value`], for a value that is made of `source`.
+    fn record_source(&mut self, end: usize, site: Site, source: Source);
 
     /// Sets what the values that are recorded next are made of.
     fn set_source(&mut self, source: Source);
@@ -191,6 +103,12 @@ pub trait Provenance: Default {
 
     /// Takes the record.
     fn take_record(&mut self) -> Segments;
+
+    /// The number of recorded pieces.
+    fn pieces(&self) -> usize;
+
+    /// Makes room for a number of pieces.
+    fn reserve(&mut self, pieces: usize);
 }
 
 /// Records nothing, at no cost.
@@ -207,6 +125,9 @@ impl Provenance for Off {
 
     #[inline(always)]
     fn record_value(&mut self, _end: usize, _site: Site) {}
+
+    #[inline(always)]
+    fn record_source(&mut self, _end: usize, _site: Site, _source: Source) {}
 
     #[inline(always)]
     fn set_source(&mut self, _source: Source) {}
@@ -226,6 +147,14 @@ impl Provenance for Off {
     fn take_record(&mut self) -> Segments {
         Segments::default()
     }
+
+    #[inline(always)]
+    fn pieces(&self) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn reserve(&mut self, _pieces: usize) {}
 }
 
 /// A piece of the output with one origin.
@@ -242,8 +171,21 @@ pub struct Segment {
 }
 
 /// An index into [`Segments::steps`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StepId(pub u32);
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StepId(NonZeroU32);
+
+impl StepId {
+    /// The step at `index`; fewer than 2^32 - 1 are recorded.
+    fn new(index: usize) -> Self {
+        Self(NonZeroU32::MIN.saturating_add(index as u32))
+    }
+
+    /// The index.
+    #[must_use]
+    pub fn index(self) -> u32 {
+        self.0.get() - 1
+    }
+}
 
 /// One step on the way to a piece of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -288,10 +230,12 @@ pub struct Segments {
     segments: Vec<Segment>,
     steps: Vec<Step>,
     absent: Vec<Absent>,
+    /// The end of the last piece.
+    covered: usize,
     current: Option<StepId>,
     /// The number of open steps that were not stored.
     unstored: u32,
-    source: Option<Source>,
+    source: Source,
     is_cut: bool,
 }
 
@@ -323,7 +267,7 @@ impl Segments {
 
     /// The steps to a piece, the innermost first.
     pub fn steps_to(&self, step: Option<StepId>) -> impl Iterator<Item = &Step> {
-        let next = |id: Option<StepId>| id.and_then(|id| self.steps.get(id.0 as usize));
+        let next = |id: Option<StepId>| id.and_then(|id| self.steps.get(id.index() as usize));
         std::iter::successors(next(step), move |step| next(step.parent))
     }
 
@@ -345,7 +289,36 @@ impl Segments {
         self.absent.retain(|absent| absent.offset <= end);
     }
 
+    /// Adds a piece that is not a part of the last one.
+    #[inline]
     fn record(&mut self, end: usize, site: Site, source: Source) {
+        if end > self.covered && end <= u32::MAX as usize && self.segments.len() + 1 < MOST_RECORDED {
+            self.covered = end;
+            self.segments.push(Segment { end: end as u32, site, step: self.current, source });
+        } else if end != self.covered {
+            self.record_rarely(end, site, source);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room_for_steps(&mut self) {
+        self.steps.reserve(self.segments.capacity().max(128) / 4);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room_for_absent(&mut self) {
+        self.absent.reserve(32);
+    }
+
+    #[inline(never)]
+    fn record_rarely(&mut self, end: usize, site: Site, source: Source) {
+        self.record_checked(end, site, source);
+        self.covered = self.segments.last().map_or(0, |last| last.end as usize);
+    }
+
+    fn record_checked(&mut self, end: usize, site: Site, source: Source) {
         let Ok(end) = u32::try_from(end) else { return };
         let step = self.current;
         match self.segments.last_mut() {
@@ -374,46 +347,66 @@ impl Provenance for Segments {
 
     type Slots = SlotRecord;
 
+    #[inline]
     fn record_text(&mut self, end: usize, site: Site) {
         self.record(end, site, Source::Text);
     }
 
+    #[inline]
     fn record_value(&mut self, end: usize, site: Site) {
-        let source = self.source.unwrap_or(Source::Made(InputsId::NONE));
-        self.record(end, site, source);
+        self.record_source(end, site, self.source);
     }
 
+    #[inline]
+    fn record_source(&mut self, end: usize, site: Site, source: Source) {
+        // Only the site is compared first: neighbours rarely have the same one.
+        match self.segments.last() {
+            Some(last) if last.site == site => self.record_rarely(end, site, source),
+            _ => self.record(end, site, source),
+        }
+    }
+
+    #[inline]
     fn set_source(&mut self, source: Source) {
-        self.source = Some(source);
+        self.source = source;
     }
 
+    #[inline]
     fn enter_step(&mut self, kind: StepKind, site: Site, index: u32) {
         if self.unstored > 0 || self.steps.len() >= MOST_RECORDED {
             self.unstored += 1;
             return;
         }
-        let id = StepId(self.steps.len() as u32);
+        let id = StepId::new(self.steps.len());
+        if self.steps.len() == self.steps.capacity() {
+            self.make_room_for_steps();
+        }
         self.steps.push(Step { parent: self.current, kind, site, index });
         self.current = Some(id);
     }
 
+    #[inline]
     fn leave_step(&mut self) {
         if self.unstored > 0 {
             self.unstored -= 1;
             return;
         }
         let Some(id) = self.current else { return };
-        self.current = self.steps.get(id.0 as usize).and_then(|step| step.parent);
-        let last = self.segments.last().and_then(|last| last.step);
-        let last_absent = self.absent.last().and_then(|last| last.step);
-        let wrote = [last, last_absent].into_iter().flatten().any(|step| step.0 >= id.0);
-        if !wrote && self.steps.len() == id.0 as usize + 1 {
+        self.current = self.steps.get(id.index() as usize).and_then(|step| step.parent);
+        // Pieces outside of all steps are before every step.
+        let wrote = self.segments.last().is_some_and(|last| last.step >= Some(id))
+            || self.absent.last().is_some_and(|last| last.step >= Some(id));
+        if !wrote && self.steps.len() == id.index() as usize + 1 {
             self.steps.pop();
         }
     }
 
+    #[inline]
     fn record_absent(&mut self, offset: usize, site: Site, reason: AbsentReason, inputs: InputsId) {
         let Ok(offset) = u32::try_from(offset) else { return };
+        if self.absent.len() == self.absent.capacity() {
+            self.make_room_for_absent();
+        }
         if self.absent.len() < MOST_ABSENT {
             self.absent.push(Absent { offset, site, step: self.current, reason, inputs });
         } else {
@@ -426,23 +419,25 @@ impl Provenance for Segments {
         if u32::try_from(offset + end).is_err() {
             return;
         }
-        let first = self.steps.len() as u32;
+        let first = self.steps.len();
         let is_full = self.steps.len() + record.steps.len() > MOST_RECORDED
             || self.segments.len() + record.segments.len() > MOST_RECORDED;
         if is_full || self.is_cut {
             // The text itself is recorded when it is written.
             self.is_cut = true;
-            self.source = Some(Source::Made(InputsId::MANY));
+            self.source = Source::Made(InputsId::MANY);
             return;
         }
         let current = self.current;
-        let moved = |step: Option<StepId>| step.map_or(current, |id| Some(StepId(id.0 + first)));
+        let moved =
+            |step: Option<StepId>| step.map_or(current, |id| Some(StepId::new(id.index() as usize + first)));
         self.steps.extend(record.steps.iter().map(|step| Step { parent: moved(step.parent), ..*step }));
         self.segments.extend(record.segments.iter().map(|segment| Segment {
             end: segment.end + offset as u32,
             step: moved(segment.step),
             ..*segment
         }));
+        self.covered = self.segments.last().map_or(0, |last| last.end as usize);
         let room = MOST_ABSENT - self.absent.len().min(MOST_ABSENT);
         self.absent.extend(record.absent.iter().take(room).map(|absent| Absent {
             offset: absent.offset + offset as u32,
@@ -453,6 +448,14 @@ impl Provenance for Segments {
 
     fn take_record(&mut self) -> Segments {
         std::mem::take(self)
+    }
+
+    fn pieces(&self) -> usize {
+        self.segments.len()
+    }
+
+    fn reserve(&mut self, pieces: usize) {
+        self.segments.reserve(pieces.min(MOST_RECORDED));
     }
 }
 

@@ -271,7 +271,13 @@ impl<'a> Text<'a> {
     /// The text, no longer charged. For text that leaves the render.
     #[must_use]
     pub fn into_string(mut self) -> String {
+        self.take_string()
+    }
+
+    /// The text, no longer charged. Nothing is left.
+    pub(crate) fn take_string(&mut self) -> String {
         self.budget.release_bytes(self.string.capacity());
+        self.ceiling = 0;
         std::mem::take(&mut self.string)
     }
 }

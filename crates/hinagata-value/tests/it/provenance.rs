@@ -233,8 +233,8 @@ proptest! {
         for segment in record.segments() {
             let mut next = segment.step;
             while let Some(turn) = next {
-                used[turn.0 as usize] = true;
-                next = record.steps()[turn.0 as usize].parent;
+                used[turn.index() as usize] = true;
+                next = record.steps()[turn.index() as usize].parent;
             }
         }
         prop_assert!(used.iter().all(|used| *used));

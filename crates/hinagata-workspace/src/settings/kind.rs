@@ -2,7 +2,7 @@
 
 use hinagata_document::{Data, LineColumn, Node, toml};
 use hinagata_value::{ValueType, near_names};
-use serde_json::{Number, Value};
+use serde_json::{Number, Value, json};
 
 use super::{
     amount::{
@@ -32,6 +32,8 @@ pub enum Kind {
     SecretRules,
     /// A list of exceptions from the rules for secrets.
     SecretExceptions,
+    /// A list of places with foreign prompt files: a path, or a table of `path` and `format`.
+    ForeignPaths,
     /// Any value; the code that uses it checks it.
     Any,
 }
@@ -76,6 +78,7 @@ impl Kind {
             Self::Time => "a time",
             Self::SecretRules => "a list of rules",
             Self::SecretExceptions => "a list of exceptions",
+            Self::ForeignPaths => "a list of tables with `path` and `format`",
             Self::Any => "anything",
         }
     }
@@ -85,6 +88,7 @@ impl Kind {
         match (self, &node.data) {
             (Self::Any, _) => Ok(node.to_value()),
             (Self::SecretRules | Self::SecretExceptions, _) => self.read_list(node),
+            (Self::ForeignPaths, _) => read_foreign_paths(node),
             (Self::Flag, Data::Bool(flag)) => Ok((*flag).into()),
             (Self::Texts, Data::List(items)) => items.iter().map(|item| self.read_item(item)).collect(),
             (Self::Texts, Data::String(text)) => Ok(Value::Array(vec![text.as_str().into()])),
@@ -139,6 +143,11 @@ impl Kind {
             Self::Bytes => parse_bytes(text).map(Value::from).ok_or_else(|| self.text_error(text)),
             Self::Time => parse_seconds(text).map(seconds_value).ok_or_else(|| self.text_error(text)),
             Self::Any => Ok(parse_any(text)),
+            Self::ForeignPaths if !text.starts_with(['[', '{']) => {
+                let paths = text.split(',').map(str::trim).filter(|path| !path.is_empty());
+                Ok(paths.map(|path| foreign_path(path, "auto")).collect())
+            }
+            Self::ForeignPaths => read_foreign_paths(&Node::from_value(&parse_any(text))),
             Self::SecretRules | Self::SecretExceptions if text.is_empty() => Ok(Value::Array(Vec::new())),
             Self::SecretRules | Self::SecretExceptions => self.read_list(&Node::from_value(&parse_any(text))),
         }
@@ -174,11 +183,10 @@ impl Kind {
             }
             (Self::Bytes, Value::Number(number)) => format_bytes(number.as_u64().unwrap_or_default()),
             (Self::Time, Value::Number(number)) => format_seconds(number.as_f64().unwrap_or_default()),
-            (Self::Texts | Self::SecretRules | Self::SecretExceptions, Value::Array(items))
-                if items.is_empty() =>
-            {
-                "-".to_owned()
-            }
+            (
+                Self::Texts | Self::SecretRules | Self::SecretExceptions | Self::ForeignPaths,
+                Value::Array(items),
+            ) if items.is_empty() => "-".to_owned(),
             (Self::Texts, Value::Array(items)) => {
                 items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
             }
@@ -186,6 +194,39 @@ impl Kind {
             (_, other) => other.to_string(),
         }
     }
+}
+
+/// A place with foreign prompt files.
+fn foreign_path(path: &str, format: &str) -> Value {
+    json!({"path": path, "format": format})
+}
+
+/// Reads the list of places with foreign prompt files. The names of formats are checked where the files are read.
+fn read_foreign_paths(node: &Node) -> Result<Value, InvalidValue> {
+    let read_place = |(index, item): (usize, &Node)| {
+        let problem =
+            |message: &str| InvalidValue::new(message.to_owned()).within(format!("[{index}]"), item.at);
+        if let Some(path) = item.as_str() {
+            return Ok(foreign_path(path, "auto"));
+        }
+        for (key, _) in item.as_map().ok_or_else(|| problem("must be a table with `path` and `format`"))? {
+            if !matches!(key.as_str(), "path" | "format") {
+                return Err(InvalidValue {
+                    near: near_names(key, ["path", "format"]),
+                    ..problem(&format!("has the unknown key `{key}`"))
+                });
+            }
+        }
+        let text = |key: &str| {
+            item.get(key)
+                .map(|value| value.as_str().ok_or_else(|| problem(&format!("`{key}` must be a string"))))
+        };
+        let path = text("path").transpose()?.filter(|path| !path.is_empty());
+        let path = path.ok_or_else(|| problem("needs a `path`"))?;
+        Ok(foreign_path(path, text("format").transpose()?.unwrap_or("auto")))
+    };
+    let items = node.as_list().unwrap_or(std::slice::from_ref(node));
+    items.iter().enumerate().map(read_place).collect()
 }
 
 /// A value in the syntax of TOML, or else a string.

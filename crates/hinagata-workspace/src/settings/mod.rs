@@ -162,7 +162,7 @@ impl Settings {
                     .into_iter()
                     .partition(leads_out);
                 for path in outside {
-                    let path = path.as_str().unwrap_or_default();
+                    let path = path.get("path").unwrap_or(&path).as_str().unwrap_or_default().to_owned();
                     let message = format!(
                         "`{path}` of `{name}` is ignored: it is outside of this workspace, which is not trusted"
                     );
@@ -226,6 +226,7 @@ fn is_above(kind: Kind, value: &Value, now: &Value) -> bool {
 fn leads_out(path: &Value) -> bool {
     use std::path::{Component, Path};
     let inside = |part| matches!(part, Component::Normal(_) | Component::CurDir);
+    let path = path.get("path").unwrap_or(path);
     !path.as_str().is_some_and(|path| Path::new(path).components().all(inside))
 }
 

@@ -78,39 +78,41 @@ impl ModelNames {
     }
 }
 
-/// What the settings say about a model whose tokens are counted.
+/// What the settings say about a model and the files that come with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredModel {
     /// The name at the provider.
     pub model: String,
     /// The file with its tokenizer.
     pub tokenizer: Option<PathBuf>,
+    /// The file or directory with its chat template.
+    pub chat_template: Option<PathBuf>,
 }
 
 impl ConfiguredModel {
-    /// The model that `name` refers to, configured or not. A relative path of a tokenizer starts at the directory of
-    /// the user's own file, at the workspace `root`, or for flags and the environment at the current directory.
+    /// The model that `name` refers to, configured or not. A relative path starts at the directory of the user's own
+    /// file, at the workspace `root`, or for flags and the environment at the current directory.
     ///
     /// # Errors
-    /// Those of [`ModelNames`]; code `definition`, reason `settings`, if `tokenizer` is not a string.
+    /// Those of [`ModelNames`]; code `definition`, reason `settings`, if a path is not a string.
     pub fn from_settings(settings: &Settings, root: &Path, name: &str) -> Result<Self> {
         let names = ModelNames::from_settings(settings)?;
         let key = names.resolve_name(name)?;
         let setting = format!("models.{key}");
         let Some(entry) = settings.get(&setting) else {
-            return Ok(Self { model: key.to_owned(), tokenizer: None });
+            return Ok(Self { model: key.to_owned(), tokenizer: None, chat_template: None });
         };
         let model = entry.value.get("model").and_then(Value::as_str).unwrap_or(key).to_owned();
-        let tokenizer = match entry.value.get("tokenizer") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(file)) => Some(base_directory(&entry.origin, root).join(file)),
+        let path = |field: &str| match entry.value.get(field) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(file)) => Ok(Some(base_directory(&entry.origin, root).join(file))),
             Some(_) => {
-                let message = format!("`{setting}.tokenizer` must be the path of a file");
+                let message = format!("`{setting}.{field}` must be the path of a file");
                 let error = setting_error(&setting, message);
-                return Err(entry.origin.place().cloned().into_iter().fold(error, Error::at));
+                Err(entry.origin.place().cloned().into_iter().fold(error, Error::at))
             }
         };
-        Ok(Self { model, tokenizer })
+        Ok(Self { model, tokenizer: path("tokenizer")?, chat_template: path("chat_template")? })
     }
 }
 

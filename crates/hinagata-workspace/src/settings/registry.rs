@@ -133,12 +133,25 @@ const COUNT_U32: Kind = Kind::Count(u32::MAX as u64);
 pub static SETTINGS: &[Setting] = &[
     setting_of("catalog.paths", Kind::Texts, "", "additional directories with prompts, relative to the workspace root")
         .power(Power::Reaching),
+    setting_of(
+        "catalog.foreign",
+        Kind::ForeignPaths,
+        "",
+        "files and directories with prompts of other formats, each a table of `path` and `format`",
+    )
+    .power(Power::Reaching),
     privileged(
         "catalog.libraries",
         Kind::Texts,
         "",
         "other workspaces whose prompts are used, too; absolute, or from the home directory as ~/…",
     ),
+    setting_of("check.levels", Kind::Any, "-", "levels of findings by code or `group.*`: error, warning, hint, off")
+        .optional()
+        .merging(),
+    setting_of("check.paths", Kind::Any, "-", "levels for some files, each a table of `path`, a glob, and `levels`")
+        .optional()
+        .merging(),
     setting_of("render.language", Kind::Text, "-", "`system.language`; - uses the locale")
         .optional(),
     setting_of(
@@ -223,6 +236,18 @@ pub static SETTINGS: &[Setting] = &[
         "false",
         "whether the last good version of a template replaces one that no longer parses",
     ),
+    setting_of("packs.index", Kind::Text, "-", "index of packs: an https address, or a path relative to the workspace root")
+        .optional(),
+    setting_of(
+        "packs.signatures",
+        Kind::Word(&["required", "known", "off"]),
+        "off",
+        "which packs must be signed: all of them; those that have a signature by one of `packs.keys`; none",
+    )
+    .power(Power::Raising),
+    privileged("packs.keys", Kind::Texts, "", "public keys of minisign whose signatures count; only in the user's own settings"),
+    privileged("packs.allowed_hosts", Kind::Texts, "", "hosts and networks with private addresses that packs may be fetched from"),
+    setting_of("packs.*", Kind::Any, "", "a pack that the workspace wants: its source, or a range of versions of the index"),
     privileged("tools.base_url", Kind::Text, "-", "base of relative tool addresses").optional(),
     privileged("tools.allowed_hosts", Kind::Texts, "", "hosts and networks that tools may reach"),
     privileged("tools.timeout", Kind::Time, "10s", "timeout of one tool call"),
@@ -244,7 +269,9 @@ pub static SETTINGS: &[Setting] = &[
     privileged("llm.breaker_pause", Kind::Time, "10s", "how long calls of a failing provider are suspended before one is tried"),
     privileged("llm.max_answer", Kind::Bytes, "32MiB", "maximum size of one model answer"),
     privileged("llm.providers.*", Kind::Any, "", "address, key and headers of a provider"),
-    privileged("models.*", Kind::Any, "", "a model: provider, the provider's name for it, aliases, options, turns, tokenizer file"),
+    privileged("models.*", Kind::Any, "", "a model: provider, the provider's name for it, aliases, options, turns, tokenizer file, price"),
+    privileged("v1.models", Kind::Texts, "", "models of the settings that callers of `/v1` may name, beside prompts"),
+    privileged("v1.system", Kind::Word(&["append", "refuse", "drop"]), "append", "what becomes of the instructions of callers of `/v1`"),
     setting_of("answers.mode", Kind::Word(&["strict", "repair", "off"]), "repair", "how answers with a schema are checked"),
     privileged("answers.retries", COUNT_U32, "1", "how often a wrong answer is asked again with its faults"),
     privileged("agent.max_steps", COUNT_U32, "8", "maximum answers of a chat in which the model calls tools"),

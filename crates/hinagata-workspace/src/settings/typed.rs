@@ -76,6 +76,18 @@ impl Settings {
         self.texts("catalog.paths")
     }
 
+    /// Places with prompts of other formats, relative to the workspace root: the path and the format, if it is not to be
+    /// told by the files.
+    #[must_use]
+    pub fn foreign_places(&self) -> Vec<(String, Option<String>)> {
+        let places = self.get("catalog.foreign").and_then(|found| found.value.as_array());
+        let place = |place: &Value| {
+            let text = |key: &str| place.get(key).and_then(Value::as_str);
+            Some((text("path")?.to_owned(), text("format").filter(|name| *name != "auto").map(str::to_owned)))
+        };
+        places.into_iter().flatten().filter_map(place).collect()
+    }
+
     /// The roots of other workspaces whose prompts are used, too, as they are written.
     #[must_use]
     pub fn library_roots(&self) -> Vec<String> {
