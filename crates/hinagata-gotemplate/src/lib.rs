@@ -19,6 +19,7 @@
 //! | [`Set`], [`Options`] | named templates: parsed, linked, executed |
 //! | [`Context`], [`Data`], [`Templates`] | the parts of a render that an execution uses |
 //! | [`Set::analyze_template`] | what a template reads, uses and defines, without running it |
+//! | [`syntax`] | the actions of a parsed source, for programs that check them |
 //! | [`sprint`], [`sprintf`], [`type_name`], [`is_nil`] | values as Go sees them, for host functions |
 //! | [`go_limits`] | limits so wide that Go's own limits are reached first |
 //!
@@ -44,12 +45,14 @@ mod fmt;
 mod limits;
 mod parse;
 mod set;
+pub mod syntax;
 mod text;
 mod tree;
 mod value;
 
 pub use exec::{Context, Data, Templates};
 pub use limits::go_limits;
+pub use parse::highlight_source;
 pub use set::{MissingKey, Options, Set};
 pub use value::{
     host::{is_nil, sprint, sprintf, type_name},

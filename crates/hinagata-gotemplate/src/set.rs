@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{collections::BTreeSet, sync::Arc};
 
 use hinagata_value::{
-    Budget, Calls, Error, ErrorKind, Functions, Heap, Limits, Output, Place, Provenance, Result, Site,
+    Budget, Calls, Error, ErrorKind, Functions, Heap, Limits, Off, Output, Place, Provenance, Result, Site,
     near_names,
 };
 use serde_json::Value as Json;
@@ -245,19 +245,24 @@ impl Set {
     /// # Errors
     /// Those of [`Set::execute`], and an error if the output is not UTF-8.
     pub fn render(&self, name: &str, data: &Json, functions: &Functions, limits: Limits) -> Result<String> {
+        let expected = self.size.load(Ordering::Relaxed).min(limits.bytes / 8);
+        let remember = |text: String| {
+            let size = text.len().min(LARGEST_HINT);
+            if size != expected {
+                self.size.store(size, Ordering::Relaxed);
+            }
+            text
+        };
+        if let Some(written) = self.render_plain::<Off>(name, data, &limits, 0, (expected, 0)) {
+            return Ok(remember(written.text));
+        }
         let budget = Budget::new(limits);
         let calls = Calls::new();
         let heap = Heap::new(&budget);
-        let expected = self.size.load(Ordering::Relaxed).min(budget.limits().bytes / 8);
         let mut output: Output<'_> = Output::with_capacity(&budget, expected)?;
         let context = Context { heap: &heap, functions, calls: &calls, templates: &(), first_template: 0 };
         self.execute(name, data, &context, &mut output)?;
-        let text = output.finish().into_text()?;
-        let size = text.len().min(LARGEST_HINT);
-        if size != expected {
-            self.size.store(size, Ordering::Relaxed);
-        }
-        Ok(text)
+        Ok(remember(output.finish().into_text()?))
     }
 
     /// The place of a site that an execution of this set recorded. `first_template` is that of [`Context`].

@@ -444,6 +444,8 @@ pub(crate) struct TemplateCode {
     pub(crate) blocks: Vec<BlockCode>,
     /// The names that the root sets.
     pub(crate) top_level: TopLevel,
+    /// What it takes to render the template, if it only writes texts and prints variables: see [`crate::run::plain_steps`].
+    pub(crate) plain_steps: Option<u64>,
 }
 
 /// The names that a root sets, in source order.

@@ -4,6 +4,7 @@
 //! first, whether the lexer or the parser finds it. Offsets refer to the unchanged source. `\r\n` and `\r`
 //! count as one newline and become `\n` in text and strings.
 
+mod highlight;
 mod literal;
 mod token;
 
@@ -11,6 +12,7 @@ use std::borrow::Cow;
 
 use hinagata_value::{Budget, Error, Result};
 
+pub use highlight::highlight_source;
 pub(crate) use token::{Op, Token, TokenKind};
 
 use crate::{ast::Span, options::ParseOptions, source::Origin};

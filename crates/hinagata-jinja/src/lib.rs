@@ -35,6 +35,7 @@ mod template;
 pub use analysis::analyze_template;
 pub use check::{NameKind, UnknownName, check_names};
 pub use context::{Moment, Settings, UndefinedMode};
+pub use lexer::highlight_source;
 pub use options::{ParseOptions, Syntax};
 pub use parser::parse;
 pub use run::{Data, Outside, Printed, Render, Rendered, Run, is_reserved};

@@ -43,9 +43,21 @@ impl Template {
     pub fn compile(name: &str, source: &str, options: &ParseOptions, limits: &Limits) -> Result<Self> {
         let budget = Budget::new(limits.clone());
         let tree = parse(name, source, options, &budget)?;
-        let source = Source::new(name, source);
+        Self::compile_checked(tree, Source::new(name, source), &budget)
+    }
+
+    /// Compiles a tree that was put together from parts of parsed ones. Errors have the spans of the nodes; their
+    /// lines and columns are those in `source`, which may be empty.
+    ///
+    /// # Errors
+    /// It uses an unknown filter or test (kind `syntax`), or exceeds `limits`.
+    pub fn compile_tree(tree: ast::Template, source: Source, limits: &Limits) -> Result<Self> {
+        Self::compile_checked(tree, source, &Budget::new(limits.clone()))
+    }
+
+    fn compile_checked(tree: ast::Template, source: Source, budget: &Budget) -> Result<Self> {
         check_names(&tree, &source)?;
-        let code = compile::compile_template(&tree, &source, &budget)?;
+        let code = compile::compile_template(&tree, &source, budget)?;
         let (size, tree, analysis) = (AtomicUsize::new(0), Mutex::new(Some(tree)), OnceLock::new());
         Ok(Self { source, code, size, tree, analysis })
     }

@@ -31,13 +31,17 @@
 mod analysis;
 mod cache;
 mod data_paths;
+mod format;
+mod highlight;
 mod joined;
 mod language;
 mod library;
+mod map_builder;
 mod messages;
 mod meter;
 mod options;
 mod pool;
+mod recorded;
 mod refine;
 mod render;
 mod session;
@@ -48,7 +52,9 @@ mod template;
 
 pub use analysis::{Graph, GraphUse, GraphVariable, analyze_graph, has_structure};
 pub use cache::Cache;
-pub use data_paths::DataOrigin;
+pub use data_paths::{DataOrigin, find_origins};
+pub use format::format_source;
+pub use highlight::{BuiltinName, builtin_names, highlight_source};
 pub use hinagata_jinja::UndefinedMode;
 pub use hinagata_value::analysis::{
     Analysis, BlockDefinition, MacroDefinition, MacroParameter, NameUse, PassedVariables, PathPart, Position,
@@ -57,11 +63,12 @@ pub use hinagata_value::analysis::{
 pub use hinagata_value::{AbsentReason, StepKind};
 pub use joined::JoinedNames;
 pub use language::Language;
-pub use messages::{Content, Message};
+pub use messages::{Content, Message, MessageLayout};
 pub use meter::{Meter, Used};
 pub use options::Options;
 pub use pool::{Pool, PooledText};
-pub use refine::{Piece, unchanged_pieces};
+pub use recorded::Recorded;
+pub use refine::{Piece, Work, find_pieces, unchanged_pieces};
 pub use render::{Mapped, Render, Traced};
 pub use source_map::{AbsentPiece, SourceMap, Span, SpanKind, SpanPlace, SpanStep, SpanValue};
 pub use sources::{MemorySources, NoSources, SourceText, Sources};

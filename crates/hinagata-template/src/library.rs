@@ -12,11 +12,8 @@ use hinagata_value::{Error, Keep, LimitKind, Limits, Result};
 
 use crate::{
     Cache, JoinedNames, Language, SourceText, Sources, Template,
-    template::{Body, GoSource},
+    template::{Body, FIRST_GO, GoSource},
 };
-
-/// The number of the first Go template in a render. The numbers of Jinja templates start at 0.
-pub(crate) const FIRST_GO: u32 = 1 << 31;
 
 /// The templates that a render loads. It is created before the render, so that it outlives the values.
 pub(crate) struct Library<'r> {

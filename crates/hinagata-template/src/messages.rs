@@ -58,22 +58,77 @@ impl Message {
     }
 }
 
+/// What happens to whitespace around the texts of messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MessageLayout {
+    /// Blank lines at the start and whitespace at the end are removed; indentation stays.
+    #[default]
+    Trim,
+    /// Nothing is removed.
+    Keep,
+    /// Line breaks at both ends are removed.
+    Lines,
+    /// Whitespace at both ends is removed.
+    Strip,
+}
+
+impl MessageLayout {
+    /// The names of all layouts.
+    pub const NAMES: [&str; 4] = ["trim", "keep", "lines", "strip"];
+
+    /// The layout called `name`.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "trim" => Some(Self::Trim),
+            "keep" => Some(Self::Keep),
+            "lines" => Some(Self::Lines),
+            "strip" => Some(Self::Strip),
+            _ => None,
+        }
+    }
+
+    fn kept_text(self, text: &str) -> &str {
+        match self {
+            Self::Trim => without_layout(text),
+            Self::Keep => text,
+            Self::Lines => text.trim_matches(['\n', '\r']),
+            Self::Strip => text.trim(),
+        }
+    }
+}
+
 /// Splits an output into messages.
 ///
 /// # Errors
 /// The output contains bytes that are not UTF-8, or a pending call.
-pub(crate) fn split_messages<P>(written: &Written<P>, default_role: &str) -> Result<Vec<Message>> {
-    let mut cutter = Cutter { messages: Vec::new(), open: Open::outside(), default_role };
+pub(crate) fn split_messages<P>(
+    written: &Written<P>,
+    default_role: &str,
+    layout: MessageLayout,
+    drops_empty: bool,
+) -> Result<Vec<Message>> {
+    cut_messages(written, default_role, layout, drops_empty).map(|cutter| cutter.messages)
+}
+
+fn cut_messages<'r, P>(
+    written: &Written<P>,
+    default_role: &'r str,
+    layout: MessageLayout,
+    drops_empty: bool,
+) -> Result<Cutter<'r>> {
+    let (messages, ranges, open) = (Vec::new(), Vec::new(), Open::outside());
+    let mut cutter = Cutter { messages, ranges, open, default_role, layout, drops_empty };
     let mut from = 0;
     for mark in &written.marks {
         let text = written.text.get(from..mark.offset).unwrap_or_default();
+        cutter.text(text, from, mark.after_value);
         from = mark.offset;
-        cutter.text(text, mark.after_value);
         cutter.part(part_of(mark)?);
     }
-    cutter.text(written.text.get(from..).unwrap_or_default(), written.ends_with_value);
+    cutter.text(written.text.get(from..).unwrap_or_default(), from, written.ends_with_value);
     cutter.close();
-    Ok(cutter.messages)
+    Ok(cutter)
 }
 
 /// Splits an output into text and parts: the content of one message. Whitespace is preserved.
@@ -100,15 +155,13 @@ pub(crate) fn split_content<P>(written: &Written<P>) -> Result<Vec<Content>> {
     Ok(content)
 }
 
-/// The ranges of the output that [`split_messages`] makes texts of, in their order.
-pub(crate) fn message_ranges<P>(written: &Written<P>) -> Vec<Range<usize>> {
-    let ranges = ranges_between_marks(written).map(|range| {
-        let text = written.text.get(range.clone()).unwrap_or_default();
-        let kept = without_layout(text);
-        let start = range.start + (kept.as_ptr().addr() - text.as_ptr().addr());
-        start..start + kept.len()
-    });
-    ranges.filter(|range| !range.is_empty()).collect()
+/// The ranges of the output that [`split_messages`] makes texts of, in their order; none if it fails.
+pub(crate) fn message_ranges<P>(
+    written: &Written<P>,
+    layout: MessageLayout,
+    drops_empty: bool,
+) -> Vec<Range<usize>> {
+    cut_messages(written, "", layout, drops_empty).map(|cutter| cutter.ranges).unwrap_or_default()
 }
 
 /// The ranges of the output that [`split_content`] makes texts of, in their order.
@@ -136,8 +189,12 @@ fn part_of(mark: &Mark) -> Result<&Part> {
 
 struct Cutter<'r> {
     messages: Vec<Message>,
+    /// Where the texts of the messages stand in the output.
+    ranges: Vec<Range<usize>>,
     open: Open,
     default_role: &'r str,
+    layout: MessageLayout,
+    drops_empty: bool,
 }
 
 /// The message that is being collected.
@@ -145,22 +202,25 @@ struct Open {
     /// Its role. `None` outside of all messages.
     role: Option<String>,
     content: Vec<Content>,
+    ranges: Vec<Range<usize>>,
     /// Whether a value was printed into it.
     value: bool,
 }
 
 impl Open {
     fn outside() -> Self {
-        Self { role: None, content: Vec::new(), value: false }
+        Self { role: None, content: Vec::new(), ranges: Vec::new(), value: false }
     }
 }
 
 impl Cutter<'_> {
-    fn text(&mut self, text: &str, value: bool) {
+    fn text(&mut self, text: &str, from: usize, value: bool) {
         self.open.value |= value;
-        let text = without_layout(text);
-        if !text.is_empty() {
-            self.open.content.push(Content::Text(text.to_owned()));
+        let kept = self.layout.kept_text(text);
+        if !kept.is_empty() {
+            let start = from + (kept.as_ptr().addr() - text.as_ptr().addr());
+            self.open.ranges.push(start..start + kept.len());
+            self.open.content.push(Content::Text(kept.to_owned()));
         }
     }
 
@@ -177,10 +237,13 @@ impl Cutter<'_> {
 
     /// Ends the open message. Text after it is outside of all messages.
     fn close(&mut self) {
-        let Open { role, content, value } = std::mem::replace(&mut self.open, Open::outside());
-        if role.is_none() && content.is_empty() && !value {
+        let Open { role, content, ranges, value } = std::mem::replace(&mut self.open, Open::outside());
+        let is_blank = |content: &Content| matches!(content, Content::Text(text) if text.trim().is_empty());
+        let only_blank = content.iter().all(is_blank);
+        if (role.is_none() && !value || self.drops_empty) && only_blank {
             return;
         }
+        self.ranges.extend(ranges);
         let role = role.unwrap_or_else(|| self.default_role.to_owned());
         self.messages.push(Message { role, content });
     }

@@ -58,7 +58,7 @@ impl Options {
     }
 
     /// The names of the functions that Go templates may use.
-    pub(crate) fn function_names(&self) -> impl Iterator<Item = &str> {
+    pub fn function_names(&self) -> impl Iterator<Item = &str> {
         self.functions.iter().map(String::as_str)
     }
 

@@ -10,7 +10,8 @@ use hinagata_value::{
 use serde_json::Value as Json;
 
 use crate::{
-    Cache, Content, JoinedNames, Message, Meter, NoSources, Pool, PooledText, SourceMap, Sources, Template,
+    Cache, Content, JoinedNames, Message, MessageLayout, Meter, NoSources, Pool, PooledText, Recorded,
+    SourceMap, Sources, Template,
     messages::{content_ranges, message_ranges, split_content, split_messages},
     structure::default_functions,
 };
@@ -42,6 +43,8 @@ pub struct Render<'r> {
     joined: Option<&'r JoinedNames>,
     cancel: Option<Cancel>,
     default_role: &'r str,
+    layout: MessageLayout,
+    drops_empty: bool,
     meter: Option<&'r Meter>,
     one_message: bool,
 }
@@ -57,9 +60,16 @@ pub struct Traced {
 #[derive(Debug)]
 pub struct Mapped {
     /// The text with its marks.
-    pub written: Written<Segments>,
+    pub written: Written,
     /// Where each piece of the text comes from.
     pub map: SourceMap,
+}
+
+impl From<Recorded<'_>> for Mapped {
+    fn from(recorded: Recorded<'_>) -> Self {
+        let map = recorded.source_map();
+        Self { written: recorded.written, map }
+    }
 }
 
 impl Traced {
@@ -89,6 +99,8 @@ impl<'r> Render<'r> {
             joined: None,
             cancel: None,
             default_role: DEFAULT_ROLE,
+            layout: MessageLayout::Trim,
+            drops_empty: false,
             meter: None,
             one_message: false,
         }
@@ -141,6 +153,13 @@ impl<'r> Render<'r> {
     #[must_use]
     pub fn with_default_role(mut self, role: &'r str) -> Self {
         self.default_role = role;
+        self
+    }
+
+    /// Sets what happens to whitespace around messages, and whether messages of whitespace alone are left out.
+    #[must_use]
+    pub fn with_layout(mut self, layout: MessageLayout, drops_empty: bool) -> Self {
+        (self.layout, self.drops_empty) = (layout, drops_empty);
         self
     }
 
@@ -216,7 +235,24 @@ impl<'r> Render<'r> {
     /// # Errors
     /// Those of [`Render::render_text`].
     pub fn render_mapped(&self, template: &Template, variables: &dyn Variables) -> Result<Mapped> {
-        Ok(self.finish_mapped(self.mapped_pass(template, variables, &Calls::new())?))
+        Ok(self.render_recorded(template, variables)?.into())
+    }
+
+    /// Renders to text with a record of origins, of which the source map can be made.
+    ///
+    /// # Errors
+    /// Those of [`Render::render_text`].
+    pub fn render_recorded<'v>(
+        &self,
+        template: &Template,
+        variables: &'v dyn Variables,
+    ) -> Result<Recorded<'v>> {
+        if let Some(written) = self.plain_written(template, variables) {
+            return Ok(Recorded::plain(written, template, variables));
+        }
+        let ran = self.recorded_pass(template, variables, &Calls::new())?;
+        let (written, origins) = self.finish_pass(ran);
+        Ok(Recorded::new(written, origins, variables, None))
     }
 
     /// Splits the output of a pass into messages.
@@ -224,7 +260,7 @@ impl<'r> Render<'r> {
     /// # Errors
     /// When it holds bytes that are not UTF-8.
     pub fn split_messages<P>(&self, written: &Written<P>) -> Result<Vec<Message>> {
-        split_messages(written, self.default_role)
+        split_messages(written, self.default_role, self.layout, self.drops_empty)
     }
 
     /// Splits the output of a pass into the content of one message; see [`Render::render_content`].
@@ -238,7 +274,7 @@ impl<'r> Render<'r> {
     /// The ranges of an output that [`Render::split_messages`] makes texts of, in their order.
     #[must_use]
     pub fn message_ranges<P>(&self, written: &Written<P>) -> Vec<Range<usize>> {
-        message_ranges(written)
+        message_ranges(written, self.layout, self.drops_empty)
     }
 
     /// The ranges of an output that [`Render::split_content`] makes texts of, in their order.
@@ -295,9 +331,31 @@ impl<'r> Render<'r> {
         variables: &dyn Variables,
         calls: &'c Calls,
     ) -> Result<Pass<'c, Mapped>> {
+        Ok(match self.run_recorded_pass(template, variables, calls)? {
+            Pass::Done(recorded) => Pass::Done(recorded.into()),
+            Pass::Wait(waiting) => Pass::Wait(waiting),
+        })
+    }
+
+    /// Like [`Render::run_pass`], with a record of origins, of which the source map can be made.
+    ///
+    /// # Errors
+    /// Those of [`Render::run_pass`].
+    pub fn run_recorded_pass<'c, 'v>(
+        &self,
+        template: &Template,
+        variables: &'v dyn Variables,
+        calls: &'c Calls,
+    ) -> Result<Pass<'c, Recorded<'v>>>
+    where
+        'c: 'v,
+    {
         calls.begin_pass(&self.limits)?;
-        Ok(match calls.end_pass(self.mapped_pass(template, variables, calls))? {
-            Pass::Done(ran) => Pass::Done(self.finish_mapped(ran)),
+        Ok(match calls.end_pass(self.recorded_pass(template, variables, calls))? {
+            Pass::Done(ran) => {
+                let (written, origins) = self.finish_pass(ran);
+                Pass::Done(Recorded::new(written, origins, variables, Some(calls)))
+            }
             Pass::Wait(waiting) => Pass::Wait(waiting),
         })
     }

@@ -17,8 +17,8 @@ use hinagata_value::{
 
 use crate::{
     Language,
-    library::{Compiled, FIRST_GO, GoTemplate, Library},
-    template::Body,
+    library::{Compiled, GoTemplate, Library},
+    template::{Body, FIRST_GO},
 };
 
 /// The state that all templates of one render share.

@@ -1,23 +1,10 @@
 //! The source map of a rendered text: one span for each piece, with its origin.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
-use hinagata_value::{
-    Absent, AbsentReason, Calls, Heap, InputsId, Place, Read, Segment, Segments, Site, Source, Step, StepId,
-    Variables, Written,
-};
-use serde_json::Value as Json;
+use hinagata_value::{AbsentReason, Place};
 
-use crate::{
-    Template,
-    data_paths::{DataOrigin, DataPaths},
-    library::{FIRST_GO, Library},
-    refine::find_pieces,
-    template::Body,
-};
+use crate::{Template, data_paths::DataOrigin};
 
 /// Where a rendered text comes from. Its spans cover every byte of the text exactly once.
 #[derive(Clone, Debug, Default)]
@@ -34,7 +21,8 @@ pub struct SourceMap {
     pub templates: Vec<Template>,
     /// The steps on the way to spans: see [`SourceMap::steps_to`].
     pub steps: Vec<SpanStep>,
-    /// Whether every piece has its own span. Renders with a million pieces and more do not.
+    /// Whether every piece has its own span and all of its inputs. Renders with a million pieces and more do not, nor
+    /// those whose pieces would take too much work to find.
     pub is_complete: bool,
 }
 
@@ -132,6 +120,16 @@ impl SourceMap {
         steps
     }
 
+    /// Replaces the numbers of calls, which count within one template, by others.
+    pub fn number_calls(&mut self, number: impl Fn(u32) -> Option<u32>) {
+        let values = self.values.iter_mut().map(|value| &mut value.origin);
+        for origin in values.chain(self.inputs.iter_mut().flatten()) {
+            if let DataOrigin::Call { call, .. } = origin {
+                *call = number(*call).unwrap_or(u32::MAX);
+            }
+        }
+    }
+
     /// The line and column of a place, without the text of its line.
     #[must_use]
     pub fn place(&self, place: SpanPlace) -> Option<Place> {
@@ -139,87 +137,43 @@ impl SourceMap {
         Some(line_and_column(template, place))
     }
 
+    /// The names of the filters and functions in a template, with the bytes where each starts and ends, in the order they
+    /// are written.
+    #[must_use]
+    pub fn filters_of(&self, template: u32) -> Vec<(u32, u32, &str)> {
+        let Some(template) = self.templates.get(template as usize) else { return Vec::new() };
+        let analysis = template.analysis();
+        let names = analysis.filters.iter().chain(&analysis.functions);
+        let mut found: Vec<_> =
+            names.map(|item| (item.position.start, item.position.end, item.name.as_str())).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// The names of the filters and functions in the expression at a place, in the order they are written.
     #[must_use]
-    pub fn filters_at(&self, place: SpanPlace) -> Vec<&str> {
-        let Some(template) = self.templates.get(place.template as usize) else { return Vec::new() };
-        let analysis = template.analysis();
-        let inside = |position: crate::Position| position.start >= place.start && position.end <= place.end;
-        let names = analysis.filters.iter().chain(&analysis.functions);
-        let mut found: Vec<_> = names.filter(|item| inside(item.position)).collect();
-        found.sort_by_key(|item| item.position.start);
-        found.into_iter().map(|item| item.name.as_str()).collect()
+    pub fn filters_at(&self, place: SpanPlace) -> Vec<String> {
+        place.filters_among(&self.filters_of(place.template)).map(str::to_owned).collect()
+    }
+}
+
+impl SpanPlace {
+    /// Those of the filters of its template, from [`SourceMap::filters_of`], that the expression at this place has.
+    pub fn filters_among<T: AsRef<str>>(self, all: &[(u32, u32, T)]) -> impl Iterator<Item = &str> {
+        let first = all.partition_point(|(start, _, _)| *start < self.start);
+        let inside = all[first..].iter().take_while(move |(start, _, _)| *start < self.end);
+        inside.filter(move |(_, end, _)| *end <= self.end).map(|(_, _, name)| name.as_ref())
     }
 }
 
 fn line_and_column(template: &Template, place: SpanPlace) -> Place {
     let text = template.source().text();
     let start = text.floor_char_boundary(place.start as usize);
-    let before = &text[..start];
-    let line = before.matches('\n').count() as u32 + 1;
-    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() as u32 + 1;
+    let starts = template.line_starts();
+    let line = starts.partition_point(|first| *first <= start) as u32;
+    let column = text[starts[line as usize - 1]..start].chars().count() as u32 + 1;
     let template = template.name().to_owned();
     Place { template, line, column, span: Some((place.start, place.end)), excerpt: None }
-}
-
-/// A template with its numbers in the render.
-struct Mapped {
-    template: Template,
-    first: u32,
-    count: u32,
-}
-
-/// The templates of one render. It converts sites to places.
-struct Sites(Vec<Mapped>);
-
-impl Sites {
-    fn from_library(library: &Library<'_>) -> Self {
-        let root = library.root();
-        let mapped = |template: &Template, first| Mapped {
-            template: template.clone(),
-            first,
-            count: match template.body() {
-                Body::Jinja(_) => 1,
-                Body::Go(go) => go.set.len() as u32,
-            },
-        };
-        let first = if matches!(root.body(), Body::Go(_)) { FIRST_GO } else { 0 };
-        let loaded = library.loaded_templates().map(|(template, first)| mapped(template, first));
-        let mut all: Vec<_> = [mapped(root, first)].into_iter().chain(loaded).collect();
-        all.sort_by_key(|mapped| mapped.first);
-        Self(all)
-    }
-
-    /// The template of a site, and the byte where its node starts.
-    fn find(&self, site: Site) -> Option<(u32, u32)> {
-        let after = self.0.partition_point(|mapped| mapped.first <= site.template);
-        let number = after.checked_sub(1)?;
-        let mapped = self.0.get(number)?;
-        if site.template - mapped.first >= mapped.count {
-            return None;
-        }
-        let start = match mapped.template.body() {
-            Body::Jinja(_) => site.node,
-            Body::Go(go) => go.set.offset(site, mapped.first)?,
-        };
-        Some((number as u32, start))
-    }
-
-    /// The place of a node: of the expression that it prints, if it prints one.
-    fn place(&self, site: Site) -> SpanPlace {
-        let (template, start) = self.find(site).unwrap_or_default();
-        let prints = self.0.get(template as usize).map(|mapped| &mapped.template.analysis().prints);
-        let end = prints.and_then(|prints| prints.get(&start)).copied().unwrap_or(start);
-        SpanPlace { template, start, end }
-    }
-
-    /// The place of a literal text, if the source holds it there. Line ends may differ.
-    fn text_place(&self, site: Site, text: &str) -> Option<SpanPlace> {
-        let (template, start) = self.find(site)?;
-        let source = self.0.get(template as usize)?.template.source().text();
-        let end = start as usize + literal_length(source.get(start as usize..)?, text)?;
-        Some(SpanPlace { template, start, end: end as u32 })
-    }
 }
 
 impl Span {
@@ -242,7 +196,7 @@ impl Span {
 
 /// The bytes of `source` that the literal `text` takes, if it starts with it. A line end of the source may be
 /// `\r\n` or `\r` where the text has `\n`.
-fn literal_length(source: &str, text: &str) -> Option<usize> {
+pub(crate) fn literal_length(source: &str, text: &str) -> Option<usize> {
     if source.starts_with(text) {
         return Some(text.len());
     }
@@ -255,234 +209,4 @@ fn literal_length(source: &str, text: &str) -> Option<usize> {
         };
     }
     Some(source.len() - rest.len())
-}
-
-/// The most bytes of inputs that are searched for unchanged pieces in one render.
-const MOST_SEARCHED: usize = 32 << 20;
-
-/// Converts the record of a render while its data is still there.
-pub(crate) struct MapBuilder<'b, 'a> {
-    sites: Sites,
-    heap: &'b Heap<'a>,
-    map: SourceMap,
-    /// The values that spans show, with what they print. Their paths are found at the end.
-    shown: Vec<(&'a Json, Arc<str>)>,
-    /// The numbers of shown values by address; those that are no strings by what they print, too.
-    shown_numbers: HashMap<(usize, Option<Arc<str>>), u32>,
-    /// The sets of inputs that spans refer to.
-    sets: Vec<InputsId>,
-    set_numbers: HashMap<InputsId, u32>,
-    /// The bytes of inputs that may still be searched.
-    searched: usize,
-}
-
-impl<'b, 'a> MapBuilder<'b, 'a> {
-    pub(crate) fn new(library: &Library<'_>, heap: &'b Heap<'a>) -> Self {
-        let sites = Sites::from_library(library);
-        let templates = sites.0.iter().map(|mapped| mapped.template.clone()).collect();
-        Self {
-            sites,
-            heap,
-            map: SourceMap { templates, ..SourceMap::default() },
-            shown: Vec::new(),
-            shown_numbers: HashMap::new(),
-            sets: Vec::new(),
-            set_numbers: HashMap::new(),
-            searched: MOST_SEARCHED,
-        }
-    }
-
-    pub(crate) fn build(
-        mut self,
-        written: &Written<Segments>,
-        variables: &dyn Variables,
-        calls: &Calls,
-    ) -> SourceMap {
-        let record = &written.provenance;
-        self.map.is_complete = record.is_complete();
-        self.map.steps = record.steps().iter().map(|step| self.step(step)).collect();
-        let mut start = 0;
-        for segment in record.segments() {
-            let end = segment.end as usize;
-            let text = written.text.get(start..end).unwrap_or_default();
-            self.add_segment(segment, start, text);
-            start = end;
-        }
-        self.map.absent = record.absent().iter().map(|absent| self.absent(absent)).collect();
-        self.resolve_origins(variables, calls);
-        self.map
-    }
-
-    /// Finds the paths of shown values and inputs. A span of none of the data is computed.
-    fn resolve_origins(&mut self, variables: &dyn Variables, calls: &Calls) {
-        let trace = self.heap.read_trace().borrow();
-        let sets: Vec<_> = self.sets.iter().map(|id| (*id, trace.inputs(*id))).collect();
-        let read = sets.iter().flat_map(|(_, reads)| reads.iter().copied());
-        let wanted = self.shown.iter().map(|(json, _)| Read::Data(json)).chain(read);
-        let paths = DataPaths::find(wanted, variables, calls);
-        self.map.inputs = sets.iter().map(|(id, reads)| origins_of(*id, reads, &paths)).collect();
-        let mut kept = Vec::with_capacity(self.shown.len());
-        for (json, text) in &self.shown {
-            kept.push(paths.origin(Read::Data(json)).map(|origin| {
-                self.map.values.push(SpanValue { origin, text: Arc::clone(text) });
-                self.map.values.len() as u32 - 1
-            }));
-        }
-        for span in &mut self.map.spans {
-            span.kind = match span.kind {
-                SpanKind::Value { value, from } => match kept[value as usize] {
-                    Some(value) => SpanKind::Value { value, from },
-                    None => SpanKind::Computed,
-                },
-                SpanKind::Derived { inputs } if self.map.inputs[inputs as usize].is_empty() => {
-                    SpanKind::Computed
-                }
-                kind => kind,
-            };
-        }
-    }
-
-    fn step(&self, step: &Step) -> SpanStep {
-        let is_turn = step.kind == hinagata_value::StepKind::Turn;
-        let trace = self.heap.read_trace().borrow();
-        let name = trace.names().get(step.index as usize).filter(|_| !is_turn);
-        SpanStep {
-            parent: step.parent.map(|StepId(id)| id),
-            kind: step.kind,
-            place: self.sites.place(step.site),
-            name: name.map(|name| Arc::from(&**name)),
-            turn: if is_turn { step.index } else { 0 },
-        }
-    }
-
-    fn absent(&mut self, absent: &Absent) -> AbsentPiece {
-        AbsentPiece {
-            offset: absent.offset as usize,
-            place: self.sites.place(absent.site),
-            step: absent.step.map(|StepId(id)| id),
-            reason: absent.reason,
-            inputs: self.inputs(absent.inputs),
-        }
-    }
-
-    fn add_segment(&mut self, segment: &Segment, start: usize, text: &str) {
-        let step = segment.step.map(|StepId(id)| id);
-        let place = self.sites.place(segment.site);
-        let end = segment.end as usize;
-        match segment.source {
-            Source::Text => {
-                let found = self.sites.text_place(segment.site, text);
-                let kind = if found.is_some() { SpanKind::Text } else { SpanKind::Computed };
-                self.map.spans.push(Span { end, kind, place: found.unwrap_or(place), step });
-            }
-            Source::Data(data) => {
-                let json = self.heap.read_trace().borrow().data().get(data.0 as usize).copied();
-                let kind = match json {
-                    Some(json) => self.value_kind(json, 0, text),
-                    None => SpanKind::Computed,
-                };
-                self.map.spans.push(Span { end, kind, place, step });
-            }
-            Source::Made(inputs) => self.add_made(inputs, (start, text), place, step),
-        }
-    }
-
-    /// The kind of a span that shows `json` from the byte `from` of what it prints.
-    fn value_kind(&mut self, json: &'a Json, from: usize, text: &str) -> SpanKind {
-        let (key, whole) = match json {
-            Json::String(whole) if whole.get(from..from + text.len()) == Some(text) => (None, whole.as_str()),
-            _ => (Some(Arc::from(text)), text),
-        };
-        let key = (std::ptr::from_ref(json).addr(), key);
-        let next = self.shown.len() as u32;
-        let value = *self.shown_numbers.entry(key).or_insert(next);
-        if value == next {
-            self.shown.push((json, Arc::from(whole)));
-        }
-        SpanKind::Value { value, from }
-    }
-
-    /// Adds a text that was made of inputs, with the unchanged pieces of its inputs as spans of their own.
-    fn add_made(
-        &mut self,
-        inputs: InputsId,
-        (start, text): (usize, &str),
-        place: SpanPlace,
-        step: Option<u32>,
-    ) {
-        let texts = self.input_texts(inputs);
-        let strings: Vec<&str> = texts.iter().map(|json| json.as_str().unwrap_or_default()).collect();
-        let kind = SpanKind::Derived { inputs: self.inputs(inputs) };
-        let mut at = 0;
-        for piece in find_pieces(text, &strings) {
-            if piece.start > at {
-                self.map.spans.push(Span { end: start + piece.start, kind, place, step });
-            }
-            let value = self.value_kind(texts[piece.input], piece.from, &text[piece.start..piece.end]);
-            self.map.spans.push(Span { end: start + piece.end, kind: value, place, step });
-            at = piece.end;
-        }
-        if at < text.len() {
-            self.map.spans.push(Span { end: start + text.len(), kind, place, step });
-        }
-    }
-
-    /// The strings in a set of inputs, as far as they may still be searched.
-    fn input_texts(&mut self, inputs: InputsId) -> Vec<&'a Json> {
-        let mut texts = Texts { found: Vec::new(), seen: HashSet::new(), left: self.searched };
-        for read in self.heap.read_trace().borrow().inputs(inputs).iter() {
-            if let Read::Data(json) = read {
-                texts.collect(json);
-            }
-        }
-        self.searched = texts.left;
-        texts.found
-    }
-
-    /// The number of a set of inputs in the map.
-    fn inputs(&mut self, id: InputsId) -> u32 {
-        let next = self.sets.len() as u32;
-        let number = *self.set_numbers.entry(id).or_insert(next);
-        if number == next {
-            self.sets.push(id);
-        }
-        number
-    }
-}
-
-/// The origins of a set of inputs, each once.
-fn origins_of(id: InputsId, reads: &[Read<'_>], paths: &DataPaths) -> Vec<DataOrigin> {
-    if id == InputsId::MANY {
-        return vec![DataOrigin::Many];
-    }
-    let mut origins: Vec<DataOrigin> = Vec::new();
-    for origin in reads.iter().filter_map(|read| paths.origin(*read)) {
-        if !origins.contains(&origin) {
-            origins.push(origin);
-        }
-    }
-    origins
-}
-
-/// The strings of documents, each once.
-struct Texts<'a> {
-    found: Vec<&'a Json>,
-    seen: HashSet<usize>,
-    /// The bytes that may still be collected.
-    left: usize,
-}
-
-impl<'a> Texts<'a> {
-    fn collect(&mut self, json: &'a Json) {
-        // Containers cost something too.
-        let cost = 16 + json.as_str().map_or(0, str::len);
-        let Some(left) = self.left.checked_sub(cost) else { return self.left = 0 };
-        self.left = left;
-        match json {
-            Json::String(_) if self.seen.insert(std::ptr::from_ref(json).addr()) => self.found.push(json),
-            Json::Array(items) => items.iter().for_each(|item| self.collect(item)),
-            Json::Object(map) => map.values().for_each(|value| self.collect(value)),
-            _ => {}
-        }
-    }
 }

@@ -103,6 +103,12 @@ impl SourceText {
     pub fn text(&self) -> &str {
         &self.text
     }
+
+    /// The text, shared.
+    #[must_use]
+    pub fn shared_text(&self) -> &Arc<str> {
+        &self.text
+    }
 }
 
 impl PartialEq for SourceText {

@@ -6,9 +6,12 @@ use std::sync::{
 };
 
 use hinagata_gotemplate::Set;
-use hinagata_value::{Budget, Limits, Result, analysis::Analysis};
+use hinagata_value::{Budget, Limits, Provenance, Result, Segment, Variables, Written, analysis::Analysis};
 
 use crate::{Language, Options, SourceText};
+
+/// The number of the first Go template in a render. The numbers of Jinja templates start at 0.
+pub(crate) const FIRST_GO: u32 = 1 << 31;
 
 /// Maximum buffer size in bytes that a template allocates in advance.
 const LARGEST_HINT: usize = 1 << 20;
@@ -41,6 +44,8 @@ struct Inner {
     body: Body,
     /// The size of the last output, which is the initial capacity of the next one.
     size: AtomicUsize,
+    /// The number of pieces in the last record of origins.
+    pieces: AtomicUsize,
 }
 
 /// The compiled form, in its own language.
@@ -97,7 +102,14 @@ impl Template {
                 Body::Go(Arc::new(GoSource { set, analysis: OnceLock::new() }))
             }
         };
-        Ok(Self(Arc::new(Inner { name: name.into(), source, options, body, size: AtomicUsize::new(0) })))
+        Ok(Self(Arc::new(Inner {
+            name: name.into(),
+            source,
+            options,
+            body,
+            size: AtomicUsize::new(0),
+            pieces: AtomicUsize::new(0),
+        })))
     }
 
     /// Its name.
@@ -118,6 +130,20 @@ impl Template {
         &self.0.source
     }
 
+    /// The bytes at which the lines of its source start, as its language counts them: in Jinja, a single `\r` ends a
+    /// line, too.
+    #[must_use]
+    pub fn line_starts(&self) -> Vec<usize> {
+        let text = self.source().text();
+        let bytes = text.as_bytes();
+        let is_end = |at: usize| match bytes[at] {
+            b'\n' => true,
+            b'\r' => self.language() == Language::Jinja && bytes.get(at + 1) != Some(&b'\n'),
+            _ => false,
+        };
+        std::iter::once(0).chain((0..bytes.len()).filter(|at| is_end(*at)).map(|at| at + 1)).collect()
+    }
+
     /// The options it was compiled with. Included templates have the same.
     #[must_use]
     pub fn options(&self) -> &Arc<Options> {
@@ -133,6 +159,7 @@ impl Template {
             options: options.clone(),
             body: body.clone(),
             size: AtomicUsize::new(self.expected_size()),
+            pieces: AtomicUsize::new(self.expected_pieces()),
         }))
     }
 
@@ -140,9 +167,44 @@ impl Template {
         &self.0.body
     }
 
+    /// Whether it only writes texts and prints variables, so that [`Template::render_plain`] may render it.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        match self.body() {
+            Body::Jinja(jinja) => jinja.is_plain(&self.options().settings),
+            Body::Go(go) => go.set.is_plain(self.name()),
+        }
+    }
+
+    /// Renders a plain template by the short way of its language; `None` if the general way has to.
+    #[inline]
+    pub(crate) fn render_plain<P: Provenance>(
+        &self,
+        limits: &Limits,
+        variables: &dyn Variables,
+    ) -> Option<Written<P>> {
+        let room = (self.expected_size(), self.expected_pieces());
+        match self.body() {
+            Body::Jinja(jinja) => jinja.render_plain(limits, variables, 0, room),
+            Body::Go(go) => go.set.render_plain(self.name(), variables, limits, FIRST_GO, room),
+        }
+    }
+
     /// The expected size of the next output.
     pub(crate) fn expected_size(&self) -> usize {
         self.0.size.load(Ordering::Relaxed)
+    }
+
+    /// The expected number of pieces in the next record.
+    pub(crate) fn expected_pieces(&self) -> usize {
+        self.0.pieces.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn remember_pieces(&self, pieces: usize) {
+        let pieces = pieces.min(LARGEST_HINT / size_of::<Segment>());
+        if self.expected_pieces() != pieces {
+            self.0.pieces.store(pieces, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn remember_size(&self, size: usize) {

@@ -17,7 +17,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let mark = self.mark();
         let pipe = &tree.pipes[index as usize];
         if let Some(path) = &pipe.path
-            && let Some(json) = self.find_data(path, dot)
+            && let Some(json) = self.read_data(path, dot)
         {
             self.budget.charge_steps(1)?;
             // The node that Go reports if the value is rejected.

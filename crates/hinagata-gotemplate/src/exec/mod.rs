@@ -11,6 +11,7 @@ mod compare;
 mod eval;
 mod field;
 mod index;
+mod plain;
 mod print;
 mod quick;
 mod range;
@@ -19,8 +20,8 @@ mod tracing;
 use std::{borrow::Cow, cell::OnceCell, rc::Weak, sync::Arc};
 
 use hinagata_value::{
-    AbsentReason, Budget, Calls, EngineRef, Error, ErrorKind, Function, Functions, Heap, List, Output,
-    Provenance, Result, Site, StepKind, Value, Variables, near_names,
+    AbsentReason, Budget, Calls, EngineRef, Error, ErrorKind, Function, Functions, Heap, InputsId, List,
+    Output, Provenance, Result, Site, StepKind, Value, Variables, near_names,
 };
 
 use crate::{
@@ -454,6 +455,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             None => Val::INVALID,
         };
         let inputs = self.inputs_since(mark);
+        self.forget(mark);
         let _level = self.budget.enter_call()?;
         let target = match target {
             Target::Own(number) => number,
@@ -540,7 +542,6 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let tree = self.tree;
         for (node, index) in tree.nodes[body.range()].iter().zip(body.start..) {
             self.at = At::node(index);
-            let mark = self.mark();
             match node {
                 Node::Text(text) => {
                     let site = self.site(At::node(index));
@@ -563,7 +564,6 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
                 Node::Break => return Ok(Flow::Break),
                 Node::Continue => return Ok(Flow::Continue),
             }
-            self.forget(mark);
         }
         Ok(Flow::Next)
     }
@@ -572,10 +572,12 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
         let tree = self.tree;
         for arm in &tree.arms[branch.arms.range()] {
             let mark = self.mark();
-            if self.eval_condition(arm, dot)? {
+            let holds = self.eval_condition(arm, dot)?;
+            let inputs = if holds { InputsId::NONE } else { self.inputs_since(mark) };
+            self.forget(mark);
+            if holds {
                 return self.run_body(arm.body, dot);
             }
-            let inputs = self.inputs_since(mark);
             self.record_absent(index, AbsentReason::Condition, inputs);
         }
         branch.otherwise.map_or(Ok(Flow::Next), |body| self.run_body(body, dot))
@@ -587,6 +589,7 @@ impl<'r, 'a, P: Provenance> Exec<'r, 'a, P> {
             let mark = self.mark();
             let value = self.in_condition(true, |exec| exec.eval_pipeline(arm.pipe, dot))?;
             let inputs = self.inputs_since(mark);
+            self.forget(mark);
             if self.truth(&value.value)? {
                 let before = self.enter_dot(inputs, false);
                 let flow = self.run_body(arm.body, &value);

@@ -48,20 +48,27 @@ impl Formatter {
 impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline]
     pub(super) fn run_action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
-        if P::ON && self.tree.pipes[action.pipe as usize].variables.is_empty() {
-            return self.print_recorded(index, |exec| exec.print_action(index, action, dot));
-        }
-        self.print_action(index, action, dot)
-    }
-
-    #[inline]
-    fn print_action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
         if let Some(path) = &action.path
             && let Some(result) = self.print_path(index, path, dot)
         {
             return result;
         }
+        if P::ON {
+            return self.record_action(index, action, dot);
+        }
         self.any_action(index, action, dot)
+    }
+
+    #[inline(never)]
+    fn record_action(&mut self, index: u32, action: &'a Action, dot: &Val<'a>) -> Result<()> {
+        let mark = self.mark();
+        if self.tree.pipes[action.pipe as usize].variables.is_empty() {
+            self.print_recorded(index, |exec| exec.any_action(index, action, dot))?;
+        } else {
+            self.any_action(index, action, dot)?;
+        }
+        self.forget(mark);
+        Ok(())
     }
 
     #[inline(never)]

@@ -3,7 +3,7 @@
 //! Most actions of templates are of this kind. They need no new values and cannot fail. All others return
 //! `None` here and take the slow path.
 
-use hinagata_value::{Provenance, Result, Value};
+use hinagata_value::{AbsentReason, InputsId, Provenance, Result, Source, Value};
 use serde_json::Value as Json;
 
 use super::{Exec, Val, compare};
@@ -39,7 +39,8 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
-    /// The data at a path. Only for whole pipelines: elsewhere a missing key differs from null.
+    /// The data at a path. Only for whole pipelines: elsewhere a missing key differs from null. The read is not logged:
+    /// data says itself what it is made of.
     #[inline]
     pub(super) fn find_data(&self, path: &'a Path, dot: &Val<'a>) -> Option<&'a Json> {
         let Value::Json(mut json) = self.start(path.start, dot).value else { return None };
@@ -57,8 +58,27 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 None => return None,
             };
         }
-        self.note_value(&Value::Json(json));
         Some(json)
+    }
+
+    /// Like [`Exec::find_data`], and logs the read.
+    #[inline]
+    pub(super) fn read_data(&self, path: &'a Path, dot: &Val<'a>) -> Option<&'a Json> {
+        let found = self.find_data(path, dot);
+        if P::ON
+            && let Some(json) = found
+        {
+            self.note_found(json);
+        }
+        found
+    }
+
+    /// Logs a read of data that was found. A key that is missing is logged already.
+    #[inline]
+    fn note_found(&self, json: &'a Json) {
+        if !std::ptr::eq(json, &NULL) {
+            self.note_data(json);
+        }
     }
 
     /// Prints the data at a path. `None` if the slow path has to do it.
@@ -66,17 +86,18 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     pub(super) fn print_path(&mut self, index: u32, path: &'a Path, dot: &Val<'a>) -> Option<Result<()>> {
         let mark = self.mark();
         let found = self.find_data(path, dot);
-        if P::ON
-            && let Some(json) = found
-        {
-            self.set_source(Some(&Value::Json(json)), mark);
-        }
         match found {
-            Some(Json::String(text)) => {
+            Some(json @ Json::String(text)) => {
                 let site = self.site(At::node(index));
-                Some(self.output.write(text, site))
+                if P::ON && text.is_empty() {
+                    self.record_absent(index, AbsentReason::EmptyValue, InputsId::from_data(json));
+                }
+                Some(self.output.write_from(text, site, Source::Data(InputsId::from_data(json))))
             }
-            Some(json) => Some(self.print_data(index, json)),
+            Some(json) => {
+                self.set_data_source(json, mark);
+                Some(self.print_data(index, json))
+            }
             None => self.print_variable(index, path, dot),
         }
     }
@@ -106,16 +127,14 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         if !path.keys.is_empty() {
             return None;
         }
-        if P::ON {
-            let mark = self.mark();
-            self.note_start(path.start, dot);
-            self.set_source(None, mark);
-        }
         match self.start(path.start, dot).value {
-            Value::Int(int) => Some(self.print_scalar(index, View::Int(int))),
+            Value::Int(int) => {
+                self.set_variable_source(path.start);
+                Some(self.print_scalar(index, View::Int(int)))
+            }
             Value::Lit(text) => {
                 let site = self.site(At::node(index));
-                Some(self.output.write(text, site))
+                Some(self.output.write_from(text, site, Source::Made(InputsId::from_key(text))))
             }
             _ => None,
         }
@@ -125,7 +144,12 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline]
     pub(super) fn path_truth(&self, path: &'a Path, dot: &Val<'a>) -> Option<bool> {
         if let Some(json) = self.find_data(path, dot) {
-            return Some(truth_of(json));
+            let truth = truth_of(json);
+            // Only the reason for what is absent is recorded.
+            if P::ON && !truth {
+                self.note_found(json);
+            }
+            return Some(truth);
         }
         self.note_start(path.start, dot);
         match self.start(path.start, dot).value {
@@ -147,7 +171,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline]
     fn scalar(&self, scalar: &'a Scalar, dot: &Val<'a>) -> Option<View<'a, 'a>> {
         match scalar {
-            Scalar::Path(path) => match self.find_data(path, dot) {
+            Scalar::Path(path) => match self.read_data(path, dot) {
                 Some(json) => scalar_of(json, self.set.options.integers),
                 None => match self.start(path.start, dot).value {
                     Value::Int(int) if path.keys.is_empty() => Some(View::Int(int)),

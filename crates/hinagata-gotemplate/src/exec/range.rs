@@ -17,9 +17,12 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         let mark = self.mark();
         let value = self.eval_pipeline(node.pipe, dot)?.value;
         let inputs = self.inputs_since(mark);
+        self.forget(mark);
         let value = self.resolve_scope(value)?;
         self.budget.check_stack()?;
         let pipe = &tree.pipes[node.pipe as usize];
+        // The body restores what it changes.
+        let before = self.enter_dot(inputs, false);
         let turns = Turns { exec: self, node, pipe, index, turn: 0, inputs };
         let flow = match turns.exec.view(&value)? {
             View::List(_) => turns.list(&value)?,
@@ -32,6 +35,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
                 return Err(turns.exec.fail("range can't iterate over %v", &[Part::Text(&shown)]));
             }
         };
+        self.restore_dot(before);
         if flow.is_none() {
             self.record_absent(index, AbsentReason::EmptyLoop, inputs);
         }
@@ -132,7 +136,6 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
                 exec.assign_variable(&second.slots, self.inputs);
             }
         }
-        let before = exec.enter_dot(self.inputs, false);
         if P::ON {
             let site = exec.site(At::node(self.index));
             exec.output.provenance().enter_step(StepKind::Turn, site, self.turn);
@@ -140,7 +143,6 @@ impl<'a, P: Provenance> Turns<'_, '_, 'a, P> {
         }
         let flow = exec.run_body(self.node.body, &item())?;
         exec.leave_step();
-        exec.restore_dot(before);
         Ok(flow != Flow::Break)
     }
 }

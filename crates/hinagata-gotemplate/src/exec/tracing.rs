@@ -1,9 +1,10 @@
 //! Records what the printed values are made of. Without a record, nothing of this is compiled in.
 
 use hinagata_value::{AbsentReason, InputsId, Provenance, Result, SlotInputs, Source, StepKind, Value};
+use serde_json::Value as Json;
 
 use super::{Exec, Val};
-use crate::tree::{At, Slots, Variable};
+use crate::tree::{At, Slots, Start, Variable};
 
 /// The places of the dot and of `$` among the recorded inputs. Those of variables come after them.
 const DOT: usize = 0;
@@ -21,28 +22,38 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// The end of the log of reads, before an expression is evaluated.
     #[inline(always)]
     pub(super) fn mark(&self) -> usize {
-        if P::ON { self.heap.read_trace().borrow().mark() } else { 0 }
+        self.slot_inputs.mark()
     }
 
     /// Forgets the reads after `mark`.
     #[inline(always)]
     pub(super) fn forget(&self, mark: usize) {
-        if P::ON {
-            self.heap.read_trace().borrow_mut().forget(mark);
-        }
+        self.slot_inputs.forget(mark);
     }
 
     /// The reads after `mark` as a set, which stay in the log.
     #[inline(always)]
     pub(super) fn inputs_since(&self, mark: usize) -> InputsId {
-        if P::ON { self.heap.read_trace().borrow_mut().inputs_since(mark) } else { InputsId::NONE }
+        if !P::ON {
+            return InputsId::NONE;
+        }
+        let heap = self.heap;
+        self.slot_inputs.reads_between(mark, self.mark(), |reads| heap.trace().borrow_mut().add_set(reads))
     }
 
     /// Logs a read of `value`, which is not known to be made of anything.
     #[inline(always)]
     pub(super) fn note_value(&self, value: &Value<'a>) {
         if P::ON && !matches!(value, Value::Lit(_) | Value::Undefined(_)) {
-            self.heap.read_trace().borrow_mut().read_value(value);
+            self.read_value(value);
+        }
+    }
+
+    /// Logs a read of data.
+    #[inline(always)]
+    pub(super) fn note_data(&self, json: &'a Json) {
+        if P::ON {
+            self.slot_inputs.read(InputsId::from_data(json));
         }
     }
 
@@ -50,7 +61,8 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn note_missing(&self, name: &'a String) {
         if P::ON {
-            self.heap.read_trace().borrow_mut().read_missing(name);
+            let missing = self.heap.trace().borrow_mut().add_missing(name);
+            self.slot_inputs.read(missing);
         }
     }
 
@@ -87,11 +99,41 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
         }
     }
 
+    #[inline]
     fn note_known(&self, value: &Value<'a>, place: usize) {
-        let mut trace = self.heap.read_trace().borrow_mut();
-        if !trace.read_value(value) {
-            trace.read_inputs(self.slot_inputs.slot_inputs(place));
+        if !self.read_value(value) {
+            let inputs = self.slot_inputs.slot_inputs(place);
+            if inputs != InputsId::NONE {
+                self.slot_inputs.read(inputs);
+            }
         }
+    }
+
+    /// Logs a read of `value`, if it says itself what it is made of. Returns whether that is all.
+    #[inline(always)]
+    fn read_value(&self, value: &Value<'a>) -> bool {
+        match value {
+            Value::Json(json) => self.slot_inputs.read(InputsId::from_data(json)),
+            Value::Lit(key) => self.slot_inputs.read(InputsId::from_key(key)),
+            _ => return self.read_produced(value),
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn read_produced(&self, value: &Value<'a>) -> bool {
+        if let Value::Undefined(undefined) = value {
+            if let Some(name) = undefined.name {
+                self.note_missing(name);
+            }
+            return true;
+        }
+        let Some(trace) = self.heap.used_trace() else { return false };
+        let (inputs, is_all) = trace.borrow_mut().value_inputs(value);
+        if inputs != InputsId::NONE {
+            self.slot_inputs.read(inputs);
+        }
+        is_all
     }
 
     fn place_of(&self, slots: &Slots) -> usize {
@@ -138,8 +180,24 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     /// Replaces the reads of a container, from `mark` to `end`, by that of its part `value`.
     #[inline(always)]
     pub(super) fn narrow_read(&self, mark: usize, end: usize, value: &Val<'a>) {
+        if P::ON
+            && let Value::Json(json) = value.value
+        {
+            self.slot_inputs.narrow_read(mark, end, InputsId::from_data(json));
+        }
+    }
+
+    /// Sets what a count is made of that the variable at `start` holds: what was assigned to it.
+    #[inline]
+    pub(super) fn set_variable_source(&mut self, start: Start) {
         if P::ON {
-            self.heap.read_trace().borrow_mut().narrow_read(mark, end, &value.value);
+            let place = match start {
+                Start::Dot => DOT,
+                Start::Root => ROOT,
+                Start::Slot(slot) => FIRST_SLOT + self.base + slot as usize,
+            };
+            let inputs = self.slot_inputs.slot_inputs(place);
+            self.output.provenance().set_source(Source::Made(inputs));
         }
     }
 
@@ -147,18 +205,42 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn set_source(&mut self, value: Option<&Value<'a>>, mark: usize) {
         if P::ON {
-            let mut trace = self.heap.read_trace().borrow_mut();
-            let source = match value {
-                Some(Value::Json(json)) if !json.is_null() => Source::Data(trace.data_number(json)),
-                _ => Source::Made(trace.inputs_since(mark)),
+            match value {
+                Some(Value::Json(json)) if !json.is_null() => {
+                    self.output.provenance().set_source(Source::Data(InputsId::from_data(json)));
+                }
+                value => self.set_made_source(value, mark),
+            }
+        }
+    }
+
+    /// Like [`Exec::set_source`], for data that was found by its path.
+    #[inline(always)]
+    pub(super) fn set_data_source(&mut self, json: &'a Json, mark: usize) {
+        if P::ON {
+            let source = match json {
+                Json::Null => {
+                    let inputs = self.inputs_since(mark);
+                    self.forget(mark);
+                    Source::Made(inputs)
+                }
+                json => Source::Data(InputsId::from_data(json)),
             };
-            let captured = value.and_then(|value| trace.captured(value));
-            drop(trace);
-            if let Some(record) = captured {
+            self.output.provenance().set_source(source);
+        }
+    }
+
+    #[inline(never)]
+    fn set_made_source(&mut self, value: Option<&Value<'a>>, mark: usize) {
+        let trace = self.heap.used_trace();
+        match trace.and_then(|trace| trace.borrow().captured(value?)) {
+            Some(record) => {
                 let offset = self.output.text().len();
                 self.output.provenance().take_over(offset, &record);
-            } else {
-                self.output.provenance().set_source(source);
+            }
+            None => {
+                let inputs = self.inputs_since(mark);
+                self.output.provenance().set_source(Source::Made(inputs));
             }
         }
     }
@@ -196,7 +278,7 @@ impl<'a, P: Provenance> Exec<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn enter_named(&mut self, kind: StepKind, index: At, name: &str) {
         if P::ON {
-            let number = self.heap.read_trace().borrow_mut().name_number(name);
+            let number = self.heap.trace().borrow_mut().name_number(name);
             let site = self.site(index);
             self.output.provenance().enter_step(kind, site, number);
         }

@@ -4,6 +4,7 @@
 //! contain the line of the last token, so the lookahead of the parser is visible and must match Go's.
 
 mod block;
+mod highlight;
 pub(crate) mod lex;
 mod pipeline;
 mod scope;
@@ -12,6 +13,8 @@ mod token;
 use std::{collections::BTreeMap, sync::Arc};
 
 use hinagata_value::{Budget, Error, LimitKind, Result};
+
+pub use highlight::highlight_source;
 
 use self::{
     lex::{Delims, Lexer, LoopWords},
@@ -105,6 +108,7 @@ impl Current {
             calls: Vec::new(),
             slots: 1,
             conditional: Vec::new(),
+            plain_steps: None,
         };
         Self { tree, scope: Scope::new(), line: 0, action_line: 0, ranges: 0, parens: 0 }
     }
@@ -259,6 +263,7 @@ impl<'p> Parser<'p> {
     /// Adds the current tree to those of this source. Of two trees with the same name, one must be empty.
     fn finish_tree(&mut self) -> Result<()> {
         self.current.tree.slots = self.current.scope.slots();
+        self.current.tree.plain_steps = self.current.tree.count_plain_steps();
         let name = &self.current.tree.name;
         let known = self.done.get(name);
         if known.is_some_and(|known| !is_empty(known)) {

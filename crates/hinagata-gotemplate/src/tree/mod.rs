@@ -70,6 +70,8 @@ pub(crate) struct Tree {
     /// Variables declared inside an argument that `and` or `or` may skip: the first operand of the command, and
     /// the slots that it declares. Sorted by operand.
     pub(crate) conditional: Vec<(u32, Vec<u32>)>,
+    /// What it takes to run the tree, if it only writes texts and prints fields: see [`Tree::count_plain_steps`].
+    pub(crate) plain_steps: Option<u64>,
 }
 
 /// A piece of a body.
@@ -415,6 +417,27 @@ impl At {
 pub(crate) const LARGEST_SOURCE: usize = 1 << 28;
 
 impl Tree {
+    /// The steps that running the tree charges at most, besides those for the bytes that it writes, if it only writes texts
+    /// and prints fields; `None` for other trees.
+    pub(crate) fn count_plain_steps(&self) -> Option<u64> {
+        /// The most steps that are charged for a node, and for a key of a path.
+        const NODE: u64 = 8;
+        let mut steps = NODE;
+        for node in &self.nodes[self.root.range()] {
+            steps += match node {
+                Node::Text(_) => NODE,
+                Node::Action(action) => match &action.path {
+                    Some(Path { start: Start::Dot | Start::Root, keys }) if !keys.is_empty() => {
+                        NODE * (1 + keys.len() as u64) + keys.iter().map(Key::steps).sum::<u64>()
+                    }
+                    _ => return None,
+                },
+                _ => return None,
+            };
+        }
+        (self.slots == 1).then_some(steps)
+    }
+
     /// The byte offset of a node in the source.
     pub(crate) fn position(&self, at: At) -> usize {
         let position = match at.kind() {

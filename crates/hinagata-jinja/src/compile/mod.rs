@@ -20,6 +20,7 @@ use crate::{
         LoopFilter, MacroCode, Node, Op, Otherwise, Param, Scope, SetBlock, Slot, Target, TemplateCode,
         TopLevel, TopLevelName, Var, VarPlace, Visible,
     },
+    run::plain_steps,
 };
 
 /// Compiles a parsed template.
@@ -120,7 +121,9 @@ impl Compiler<'_> {
         let root_scope = self.close_scope();
         let function = self.pop_function(body);
         let top_level = self.top_level(&template.body, &root_scope);
-        Ok(TemplateCode { root: function, self_slot, blocks: std::mem::take(&mut self.blocks), top_level })
+        let plain_steps = plain_steps(&function).filter(|_| self_slot.is_none());
+        let blocks = std::mem::take(&mut self.blocks);
+        Ok(TemplateCode { root: function, self_slot, blocks, top_level, plain_steps })
     }
 
     /// The names that the root sets. Blocks see imported names; templates that import this one do not.

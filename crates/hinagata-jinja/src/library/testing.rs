@@ -67,7 +67,7 @@ fn every_name_is_found() {
     assert!(sorted(tests::test_names().collect()));
     assert!(filters::filter_names().all(|name| filters::find_filter(name).is_some()));
     assert!(tests::test_names().all(|name| tests::find_test(name).is_some()));
-    assert_eq!((filters::filter_names().count(), tests::test_names().count()), (54, 39));
+    assert_eq!((filters::filter_names().count(), tests::test_names().count()), (64, 40));
     assert!(filters::find_filter("nosuch").is_none() && tests::find_test("").is_none());
     assert_eq!(filters::unknown_filter("uper").near(), ["upper"]);
     methods::check_tables();

@@ -40,6 +40,7 @@ const TESTS: &[(&str, Test)] = &[
     ("in", is_in),
     ("integer", integer),
     ("iterable", iterable),
+    ("js_same", filters::js_same),
     ("le", less_or_equal),
     ("lessthan", less),
     ("lower", lower),

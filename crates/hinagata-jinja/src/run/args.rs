@@ -1,6 +1,6 @@
 //! The arguments of calls, filters and tests.
 
-use hinagata_value::{Arguments, Error, Provenance, Result, SlotInputs};
+use hinagata_value::{Arguments, Error, Provenance, Result};
 
 use super::Vm;
 use crate::{code::Args, library::ops};
@@ -15,10 +15,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     ) -> Result<R> {
         let mark = self.mark();
         let call = move |vm: &mut Self, arguments: &Arguments<'_, 'a>| {
-            if P::ON {
-                let inputs = vm.heap.read_trace().borrow_mut().inputs_since(mark);
-                vm.slot_inputs.set_assigned(inputs);
-            }
+            vm.note_arguments(mark);
             call(vm, arguments)
         };
         let simple = args.keywords.is_empty() && args.args.is_none() && args.kwargs.is_none();

@@ -19,7 +19,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
                 self.budget.charge_steps(key.steps())?;
                 Ok(self.lookup(key))
             }
-            Expr::Path(path) => self.path(path),
+            Expr::Path(path) => self.path(path, false),
             Expr::Str(text) => Ok(Value::Lit(text)),
             Expr::Int(int) => Ok(Value::Int(*int)),
             Expr::Loop(field) => Ok(self.loop_field(*field)),
@@ -40,6 +40,11 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
                 let end = self.mark();
                 let key = self.eval(&node.1)?;
                 let item = self.item(&value, &key, *span)?;
+                if P::ON
+                    && let Some(name) = key.as_str()
+                {
+                    self.note_export(&value, name);
+                }
                 self.narrow_read(mark, end, &item);
                 Ok(item)
             }
@@ -167,18 +172,19 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         Ok(last)
     }
 
-    /// `base.a.b.c`.
+    /// `base.a.b.c`. What is only printed says itself what it is made of: its read is not logged if it is data.
     #[inline]
-    pub(super) fn path(&mut self, path: &'a Path) -> Result<Value<'a>> {
+    pub(super) fn path(&mut self, path: &'a Path, is_printed: bool) -> Result<Value<'a>> {
         let mark = self.mark();
         let mut value = match &path.base {
-            Expr::Var(var) => self.var(var),
+            Expr::Var(var) => self.var_data(var),
             Expr::Context(key) => {
                 self.budget.charge_steps(key.steps())?;
-                self.lookup(key)
+                self.lookup_data(key)
             }
             base => self.eval(base)?,
         };
+        let base = self.data_of(&value);
         self.budget.charge_steps(path.cost)?;
         for step in &path.steps {
             value = match (&value, step.special) {
@@ -191,7 +197,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
                 _ => self.attribute(&value, step)?,
             };
         }
-        self.narrow_read(mark, self.mark(), &value);
+        self.note_path(mark, base, &value, is_printed);
         Ok(value)
     }
 
@@ -202,6 +208,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         step: &'a crate::code::PathStep,
     ) -> Result<Value<'a>> {
         self.budget.charge_steps(1)?;
+        self.note_export(value, step.key.name());
         ops::get_attribute(&self.cx(), value, step.key.name(), Some(step.key.name()))
             .map_err(|error| self.locate(error, step.span))
     }

@@ -71,12 +71,13 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
                     let holds =
                         self.test(&arm.test).map_err(|error| self.set_final_place(error, arm.span))?;
                     if holds {
-                        let before = self.enter_condition(mark);
+                        self.slot_inputs.enter_condition(mark);
                         let flow = self.exec(&arm.body, out);
-                        self.leave_condition(before);
+                        self.slot_inputs.leave_condition();
                         return flow;
                     }
-                    let inputs = self.take_inputs(mark);
+                    let inputs = self.inputs_since(mark);
+                    self.forget(mark);
                     self.record_absent(arm.span, AbsentReason::Condition, inputs, out);
                 }
                 self.exec(otherwise, out)
@@ -267,7 +268,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
                 match self.eval(namespace)? {
                     holder @ Value::Namespace(_) if P::ON => {
                         let inputs = self.slot_inputs.assigned();
-                        self.heap.read_trace().borrow_mut().add_holder(&holder, inputs);
+                        self.heap.trace().borrow_mut().add_holder(&holder, inputs);
                         let Value::Namespace(map) = holder else { return Ok(()) };
                         self.heap.insert(&map, Value::Lit(name), value)
                     }
@@ -318,17 +319,17 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let value = match expr {
             Expr::Context(key) => {
                 self.budget.charge_steps(1 + key.steps())?;
-                self.lookup(key)
+                self.lookup_data(key)
             }
-            Expr::Path(path) => self.path(path)?,
-            Expr::Var(var) => self.var(var),
+            Expr::Path(path) => self.path(path, true)?,
+            Expr::Var(var) => self.var_data(var),
             Expr::Call(call) if !matches!(call.callee, Callee::LoopCycle | Callee::LoopChanged) => {
                 return self.print_call(call, site, out);
             }
             Expr::Filter(filter) if let (Some(quick), false) = (filter.1.quick, self.autoescape) => {
                 let value = self.eval(&filter.0)?;
                 if P::ON {
-                    let inputs = self.heap.read_trace().borrow_mut().inputs_since(mark);
+                    let inputs = self.inputs_since(mark);
                     out.provenance().set_source(Source::Made(inputs));
                 }
                 if self.print_quick(&value, quick, &filter.1, site, out)? {
@@ -352,18 +353,14 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         span: Span,
         out: &mut Output<'a, P>,
     ) -> Result<()> {
-        let inputs = self.set_source(value, mark, out);
+        self.set_source(value, mark, out);
         if !P::ON {
             return self.print_value(value, site, out);
         }
         let before = (out.text().len(), out.marks().len());
         self.print_value(value, site, out)?;
         if (out.text().len(), out.marks().len()) == before {
-            let reason = match value {
-                Value::Undefined(_) => AbsentReason::Undefined,
-                _ => AbsentReason::EmptyValue,
-            };
-            self.record_absent(span, reason, inputs, out);
+            self.record_empty(value, mark, span, out);
         }
         Ok(())
     }

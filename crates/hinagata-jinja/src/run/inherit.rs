@@ -37,38 +37,31 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let outer = (self.template, self.context, self.autoescape, self.parent, self.base);
         self.context = context;
         self.add_blocks(context, template)?;
-        let mut child = template;
         let mut next = Some(template);
+        let mut extends: Option<(u32, Span)> = None;
         let mut result = Ok(());
         let budget = self.budget;
         let _level = budget.enter_call()?;
         // Every parent counts as one call level, as in Jinja2, where it runs inside its child.
         let mut parents = Vec::new();
         while let Some(template) = next {
+            if let Some((child, span)) = extends {
+                self.template = child;
+                let parent = self.templates[template as usize];
+                self.enter_named(StepKind::Parent, span, parent.name(), out);
+            }
             self.template = template;
             self.autoescape = self.inputs.settings.autoescape;
             self.parent = None;
-            // A parent is entered from its child, at the start of which it is named.
-            let is_parent = !parents.is_empty();
-            if is_parent {
-                self.template = child;
-                self.enter_named(
-                    StepKind::Parent,
-                    Span::default(),
-                    self.templates[template as usize].name(),
-                    out,
-                );
-                self.template = template;
-            }
             result = self.run_one_root(template, context, out);
-            if is_parent {
+            if extends.is_some() {
                 self.leave_step(out);
             }
-            child = template;
             if result.is_err() {
                 break;
             }
-            next = self.parent;
+            next = self.parent.map(|(parent, _)| parent);
+            extends = self.parent.map(|(_, span)| (template, span));
             if next.is_some() {
                 match budget.enter_call() {
                     Ok(level) => parents.push(level),
@@ -135,7 +128,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         }
         let parent = self.load_one(&name, span)?;
         self.add_blocks(self.context, parent)?;
-        self.parent = Some(parent);
+        self.parent = Some((parent, span));
         Ok(())
     }
 
@@ -305,12 +298,12 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let template = self.load_one(&name, span)?;
         let context = self.context_of(import.with_context, import.visible.as_deref())?;
         let module = self.module(template, context, span)?;
-        self.slot_inputs.set_assigned(InputsId::NONE);
         for (name, target) in &import.names {
             let value = match &module {
                 Value::Engine(handle) => crate::context::Objects::attribute(&self.objects, *handle, name),
                 _ => None,
             };
+            self.slot_inputs.set_assigned(self.export_inputs(&module, name));
             let value = value.unwrap_or(Value::Undefined(hinagata_value::Undefined {
                 owner: hinagata_value::Owner::Variables,
                 name: Some(name),
@@ -324,18 +317,19 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     fn module(&mut self, template: u32, context: usize, span: Span) -> Result<Value<'a>> {
         let mut out = Output::new_capture(self.budget);
         self.run_chain(template, context, &mut out).map_err(|error| self.with_chain_step(error, span))?;
-        let mut exports: BTreeMap<&'a str, Value<'a>> = BTreeMap::new();
+        let mut exports: BTreeMap<&'a str, (Value<'a>, InputsId)> = BTreeMap::new();
         for &(template, base) in self.contexts[context].roots.iter() {
             for name in &self.templates[template as usize].code.top_level.names {
                 self.budget.charge_steps(1)?;
-                let value = &self.slots[base + name.slot as usize];
+                let slot = base + name.slot as usize;
+                let value = &self.slots[slot];
                 if name.exported && !super::is_unset(value) {
-                    exports.insert(&name.name, value.clone());
+                    exports.insert(&name.name, (value.clone(), self.slot_inputs.slot_inputs(slot)));
                 }
             }
         }
         // In the worst case the nodes of the tree are half empty.
-        self.objects.charge(2 * exports.len() * size_of::<(&str, Value<'_>)>())?;
+        self.objects.charge(2 * exports.len() * size_of::<(&str, (Value<'_>, InputsId))>())?;
         self.floor = self.slots.len();
         let body = self.captured_value(out, self.autoescape)?;
         self.objects.add(Object::Module { exports, body })

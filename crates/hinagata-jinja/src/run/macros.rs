@@ -27,7 +27,7 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let budget = self.budget;
         let _level = budget.enter_call()?;
         // What the arguments are made of, before the body reads more.
-        let inputs = self.slot_inputs.assigned();
+        let inputs = self.argument_inputs();
         self.enter_named(StepKind::Call, span, &object.code.name, out);
         let before = self.enter(object.code.function.slots)?;
         self.set_slot(0, Value::Int(object.base as i64));

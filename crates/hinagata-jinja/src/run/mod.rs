@@ -4,7 +4,8 @@
 //! everything that is borrowed from them. Templates that are loaded during the run are stored in a [`Keep`]
 //! that was created before it. The Rust modules: `exec` runs statements, `eval` expressions, `call` and
 //! `args` calls, `macros` macros, `loops` loops, and `inherit` blocks, includes and imports. `load` finds
-//! templates, `names` finds names, and `objects` has the run-time objects.
+//! templates, `names` finds names, `plain` renders templates that
+//! need none of this, and `objects` has the run-time objects.
 
 mod args;
 mod call;
@@ -17,6 +18,7 @@ mod loops;
 mod macros;
 mod names;
 mod objects;
+mod plain;
 mod quick;
 mod render;
 mod tracing;
@@ -29,7 +31,7 @@ use hinagata_value::{
 };
 
 use self::{few::Few, names::Context as NameContext, objects::ObjectTable};
-pub(crate) use self::{objects::global_names, quick::Quick};
+pub(crate) use self::{objects::global_names, plain::plain_steps, quick::Quick};
 pub use self::{
     objects::is_reserved,
     render::{Render, Rendered},
@@ -172,8 +174,8 @@ struct Vm<'r, 'a, P: Provenance> {
     numbers: Few<u32>,
     template: u32,
     autoescape: bool,
-    /// The template that the running root extends.
-    parent: Option<u32>,
+    /// The template that the running root extends, and the statement that says so.
+    parent: Option<(u32, Span)>,
     /// The result of the last link of a chain, for the next one.
     subject: Value<'a>,
     /// The charge for tables that exist until the run ends.

@@ -7,6 +7,7 @@ use std::{
 };
 
 use hinagata_value::{Key, MapBuilder, Owner, Provenance, Result, Undefined, Value};
+use serde_json::Value as Json;
 
 use super::{Data, Vm, few::Few, is_unset, objects};
 use crate::code::{BlockCode, Otherwise, Var, Visible};
@@ -84,6 +85,19 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         }
     }
 
+    /// Like [`Vm::var`], for a value that is printed or that a path starts at: see [`Vm::lookup_data`].
+    #[inline]
+    pub(super) fn var_data(&self, var: &'a Var) -> Value<'a> {
+        if P::ON
+            && !self.autoescape
+            && !self.heap.has_copies()
+            && let Value::Json(json) = self.slot(self.base, var.place)
+        {
+            return Value::Json(json);
+        }
+        self.var(var)
+    }
+
     #[cold]
     #[inline(never)]
     fn var_elsewhere(&self, var: &'a Var, base: usize) -> Value<'a> {
@@ -128,16 +142,33 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// The value of a name in the running context.
     #[inline]
     pub(super) fn lookup(&self, key: &'a Key) -> Value<'a> {
-        if self.plain
-            && self.context == 0
-            && let Data::Variables(variables) = &self.data
-            && let Some(value) = variables.find(key)
-        {
-            let value = Value::Json(value);
-            self.note_value(&value);
-            return self.heap.current_version(value);
+        match self.find_variable(key) {
+            Some(json) => {
+                let value = Value::Json(json);
+                self.note_value(&value);
+                self.heap.current_version(value)
+            }
+            None => self.lookup_slowly(key),
         }
-        self.lookup_slowly(key)
+    }
+
+    /// Like [`Vm::lookup`], for a value that is printed or that a path starts at: data says itself what it is made of,
+    /// so the read is not logged unless printing changes it.
+    #[inline]
+    pub(super) fn lookup_data(&self, key: &'a Key) -> Value<'a> {
+        if !P::ON || self.autoescape || self.heap.has_copies() {
+            return self.lookup(key);
+        }
+        self.find_variable(key).map_or_else(|| self.lookup_slowly(key), Value::Json)
+    }
+
+    /// The variable of the render that a name refers to, where templates set no names.
+    #[inline]
+    fn find_variable(&self, key: &'a Key) -> Option<&'a Json> {
+        match &self.data {
+            Data::Variables(variables) if self.plain && self.context == 0 => variables.find(key),
+            _ => None,
+        }
     }
 
     #[inline(never)]

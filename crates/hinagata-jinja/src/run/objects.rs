@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
 };
 
-use hinagata_value::{Budget, EngineRef, Error, Functions, Result, Value};
+use hinagata_value::{Budget, EngineRef, Error, Functions, InputsId, Result, Value};
 
 use super::{loops::LoopState, names::BlockNames};
 use crate::{
@@ -16,9 +16,9 @@ use crate::{
 /// A run-time object, which values refer to by an [`EngineRef`].
 pub(super) enum Object<'a> {
     Macro(Macro<'a>),
-    /// An imported template: its exported names and its output.
+    /// An imported template: its exported names, with what their values are made of, and its output.
     Module {
-        exports: BTreeMap<&'a str, Value<'a>>,
+        exports: BTreeMap<&'a str, (Value<'a>, InputsId)>,
         body: Value<'a>,
     },
     Loop(LoopObject<'a>),
@@ -196,6 +196,23 @@ impl<'a> ObjectTable<'a> {
         Ok(())
     }
 
+    /// What the exported name of an imported template is made of.
+    pub(super) fn export_inputs(&self, module: EngineRef, name: &str) -> InputsId {
+        let inputs = self.with_object(module, |object| match object {
+            Object::Module { exports, .. } => exports.get(name).map(|(_, inputs)| *inputs),
+            _ => None,
+        });
+        inputs.flatten().unwrap_or_default()
+    }
+
+    /// The output of an imported template.
+    pub(super) fn module_output(&self, module: EngineRef) -> Option<Value<'a>> {
+        self.with_object(module, |object| match object {
+            Object::Module { body, .. } => Some(body.clone()),
+            _ => None,
+        })?
+    }
+
     /// Reads or changes an object. `look` must not run template code.
     pub(super) fn with_object<R>(
         &self,
@@ -299,7 +316,9 @@ impl<'a> Objects<'a> for ObjectTable<'a> {
                 "caller" => Some(FoundAttribute::Value(Value::Bool(object.code.caller.is_some()))),
                 _ => None,
             },
-            Object::Module { exports, .. } => exports.get(name).cloned().map(FoundAttribute::Value),
+            Object::Module { exports, .. } => {
+                exports.get(name).map(|(value, _)| FoundAttribute::Value(value.clone()))
+            }
             Object::Template { context, blocks } => blocks
                 .borrow()
                 .get(name)

@@ -94,6 +94,13 @@ impl<'r> Render<'r> {
     /// The error of the template, with its place; kind `suspended` when a function has to wait for a result
     /// (use [`Render::run_pass`] then).
     pub fn render_text(&self, template: &Template, variables: &dyn Variables) -> Result<String> {
+        if template.is_plain(&self.settings)
+            && let Some(written) =
+                template.render_plain::<Off>(&self.limits, variables, 0, (template.expected_size(), 0))
+        {
+            template.remember_size(written.text.len());
+            return Ok(written.text);
+        }
         let calls = Calls::new();
         self.one_pass::<Off>(template, variables, &calls)?.into_text()
     }

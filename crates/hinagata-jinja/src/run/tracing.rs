@@ -12,28 +12,60 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     /// The end of the log of reads, before an expression is evaluated.
     #[inline(always)]
     pub(super) fn mark(&self) -> usize {
-        if P::ON { self.heap.read_trace().borrow().mark() } else { 0 }
+        self.slot_inputs.mark()
     }
 
     /// Forgets the reads after `mark`.
     #[inline(always)]
     pub(super) fn forget(&self, mark: usize) {
-        if P::ON {
-            self.heap.read_trace().borrow_mut().forget(mark);
-        }
+        self.slot_inputs.forget(mark);
     }
 
-    /// The reads after `mark` as a set.
+    /// The reads after `mark` as a set, which stay in the log.
     #[inline(always)]
-    pub(super) fn take_inputs(&self, mark: usize) -> InputsId {
-        if P::ON { self.heap.read_trace().borrow_mut().take_inputs(mark) } else { InputsId::NONE }
+    pub(super) fn inputs_since(&self, mark: usize) -> InputsId {
+        if P::ON { self.inputs_between(mark, self.mark()) } else { InputsId::NONE }
+    }
+
+    #[inline(always)]
+    fn inputs_between(&self, mark: usize, end: usize) -> InputsId {
+        let heap = self.heap;
+        self.slot_inputs.reads_between(mark, end, |reads| heap.trace().borrow_mut().add_set(reads))
+    }
+
+    /// Logs a read of `value`, if it says itself what it is made of. Returns whether that is all.
+    #[inline(always)]
+    fn read_value(&self, value: &Value<'a>) -> bool {
+        match value {
+            Value::Json(json) => self.slot_inputs.read(InputsId::from_data(json)),
+            Value::Lit(key) => self.slot_inputs.read(InputsId::from_key(key)),
+            _ => return self.read_produced(value),
+        }
+        true
+    }
+
+    #[inline(never)]
+    fn read_produced(&self, value: &Value<'a>) -> bool {
+        if let Value::Undefined(undefined) = value {
+            if let Some(name) = undefined.name {
+                let missing = self.heap.trace().borrow_mut().add_missing(name);
+                self.slot_inputs.read(missing);
+            }
+            return true;
+        }
+        let Some(trace) = self.heap.used_trace() else { return false };
+        let (inputs, is_all) = trace.borrow_mut().value_inputs(value);
+        if inputs != InputsId::NONE {
+            self.slot_inputs.read(inputs);
+        }
+        is_all
     }
 
     /// Logs a read of `value`.
     #[inline(always)]
     pub(super) fn note_value(&self, value: &Value<'a>) {
         if P::ON {
-            self.heap.read_trace().borrow_mut().read_value(value);
+            self.read_value(value);
         }
     }
 
@@ -41,17 +73,17 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
     #[inline(always)]
     pub(super) fn note_result(&self, value: &Value<'a>) {
         if P::ON && !matches!(value, Value::Lit(_) | Value::Undefined(_)) {
-            self.heap.read_trace().borrow_mut().read_value(value);
+            self.read_value(value);
         }
     }
 
     /// Logs a read of the variable at `slot`, an index into all slots.
     #[inline(always)]
     pub(super) fn note_slot(&self, slot: usize) {
-        if P::ON {
-            let mut trace = self.heap.read_trace().borrow_mut();
-            if !trace.read_value(&self.slots[slot]) {
-                trace.read_inputs(self.slot_inputs.slot_inputs(slot));
+        if P::ON && !self.read_value(&self.slots[slot]) {
+            let inputs = self.slot_inputs.slot_inputs(slot);
+            if inputs != InputsId::NONE {
+                self.slot_inputs.read(inputs);
             }
         }
     }
@@ -64,11 +96,57 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         }
     }
 
+    /// What the name `name` that an imported template exports is made of.
+    #[inline(always)]
+    pub(super) fn export_inputs(&self, module: &Value<'a>, name: &str) -> InputsId {
+        match module {
+            Value::Engine(handle) if P::ON => self.objects.export_inputs(*handle, name),
+            _ => InputsId::NONE,
+        }
+    }
+
+    /// Logs a read of a name that an imported template exports.
+    #[inline(always)]
+    pub(super) fn note_export(&self, module: &Value<'a>, name: &str) {
+        let inputs = self.export_inputs(module, name);
+        if inputs != InputsId::NONE {
+            self.slot_inputs.read(inputs);
+        }
+    }
+
     /// Replaces the reads of a container, from `mark` to `end`, by that of its part `value`.
     #[inline(always)]
     pub(super) fn narrow_read(&self, mark: usize, end: usize, value: &Value<'a>) {
+        if P::ON
+            && let Value::Json(json) = value
+        {
+            self.slot_inputs.narrow_read(mark, end, InputsId::from_data(json));
+        }
+    }
+
+    /// The document that a value is.
+    #[inline(always)]
+    pub(super) fn data_of(&self, value: &Value<'a>) -> Option<&'a Json> {
+        match value {
+            Value::Json(json) if P::ON => Some(json),
+            _ => None,
+        }
+    }
+
+    /// Logs a read of `value`, which a path found in `base`; reads of the base may have been logged after `mark`.
+    #[inline(always)]
+    pub(super) fn note_path(&self, mark: usize, base: Option<&'a Json>, value: &Value<'a>, is_printed: bool) {
         if P::ON {
-            self.heap.read_trace().borrow_mut().narrow_read(mark, end, value);
+            let end = self.mark();
+            match (value, base) {
+                (Value::Json(_), _) if is_printed && !self.autoescape && end == mark => {}
+                (Value::Json(json), _) => {
+                    self.slot_inputs.narrow_read(mark, end, InputsId::from_data(json));
+                }
+                // Its read was not logged yet.
+                (_, Some(base)) if end == mark => self.slot_inputs.read(InputsId::from_data(base)),
+                _ => {}
+            }
         }
     }
 
@@ -78,40 +156,48 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let mark = self.mark();
         let result = eval(self)?;
         if P::ON {
-            // What a condition lets happen depends on the condition too.
-            let conditions = self.slot_inputs.conditions();
-            self.heap.read_trace().borrow_mut().read_inputs(conditions);
-            let inputs = self.take_inputs(mark);
-            self.slot_inputs.set_assigned(inputs);
+            self.assign_reads_since(mark);
         }
         Ok(result)
     }
 
-    /// Enters the body of a condition that read what was logged after `mark`.
+    #[inline(never)]
+    fn assign_reads_since(&mut self, mark: usize) {
+        // What a condition lets happen depends on the condition too.
+        let heap = self.heap;
+        let conditions = self.slot_inputs.conditions(|reads| heap.trace().borrow_mut().add_set(reads));
+        if conditions != InputsId::NONE {
+            self.slot_inputs.read(conditions);
+        }
+        let inputs = self.inputs_since(mark);
+        self.forget(mark);
+        self.slot_inputs.set_assigned(inputs);
+    }
+
+    /// Records that the arguments of a call read what was logged after `mark`.
     #[inline(always)]
-    pub(super) fn enter_condition(&mut self, mark: usize) -> InputsId {
+    pub(super) fn note_arguments(&mut self, mark: usize) {
+        if P::ON {
+            self.slot_inputs.set_arguments(mark, self.slot_inputs.mark());
+        }
+    }
+
+    /// What the arguments of the running call are made of. Ask before anything else is called.
+    #[inline(always)]
+    pub(super) fn argument_inputs(&self) -> InputsId {
         if !P::ON {
             return InputsId::NONE;
         }
-        let before = self.slot_inputs.conditions();
-        self.heap.read_trace().borrow_mut().read_inputs(before);
-        let inputs = self.take_inputs(mark);
-        self.slot_inputs.set_conditions(inputs)
-    }
-
-    /// Leaves the body of a condition.
-    #[inline(always)]
-    pub(super) fn leave_condition(&mut self, before: InputsId) {
-        if P::ON {
-            self.slot_inputs.set_conditions(before);
-        }
+        let (mark, end) = self.slot_inputs.arguments();
+        self.inputs_between(mark, end)
     }
 
     /// Records that a method may store its arguments in `receiver`.
     #[inline(always)]
     pub(super) fn note_stored(&self, receiver: &Value<'a>) {
-        if P::ON {
-            self.heap.read_trace().borrow_mut().add_holder(receiver, self.slot_inputs.assigned());
+        if P::ON && matches!(receiver, Value::List(_) | Value::Map(_) | Value::Namespace(_)) {
+            let inputs = self.argument_inputs();
+            self.heap.trace().borrow_mut().add_holder(receiver, inputs);
         }
     }
 
@@ -128,43 +214,45 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         let record = P::ON.then(|| out.provenance().take_record());
         let value = out.into_value(safe)?;
         if let Some(record) = record {
-            self.heap.read_trace().borrow_mut().add_capture(&value, record);
+            self.heap.trace().borrow_mut().add_capture(&value, record);
         }
         Ok(value)
     }
 
     /// Sets what the next printed value is made of: itself, its capture, or the reads after `mark`.
     #[inline(always)]
-    pub(super) fn set_source(&self, value: &Value<'a>, mark: usize, out: &mut Output<'a, P>) -> InputsId {
-        if P::ON { self.set_recorded_source(value, mark, out) } else { InputsId::NONE }
+    pub(super) fn set_source(&self, value: &Value<'a>, mark: usize, out: &mut Output<'a, P>) {
+        if P::ON {
+            match value {
+                Value::Json(json)
+                    if !self.autoescape
+                        || !matches!(json, Json::String(_) | Json::Array(_) | Json::Object(_)) =>
+                {
+                    out.provenance().set_source(Source::Data(InputsId::from_data(json)));
+                }
+                _ => self.set_made_source(value, mark, out),
+            }
+        }
     }
 
     #[inline(never)]
-    fn set_recorded_source(&self, value: &Value<'a>, mark: usize, out: &mut Output<'a, P>) -> InputsId {
-        let mut trace = self.heap.read_trace().borrow_mut();
-        if let Value::Json(json) = value
-            && !(self.autoescape && matches!(json, Json::String(_) | Json::Array(_) | Json::Object(_)))
-        {
-            let inputs = match json {
-                Json::Null | Json::String(_) => trace.take_inputs(mark),
-                _ => {
-                    trace.forget(mark);
-                    InputsId::NONE
-                }
-            };
-            out.provenance().set_source(Source::Data(trace.data_number(json)));
-            return inputs;
-        }
-        let captured = trace.captured(value);
-        let inputs = trace.take_inputs(mark);
-        match captured {
+    fn set_made_source(&self, value: &Value<'a>, mark: usize, out: &mut Output<'a, P>) {
+        // An imported template prints its output.
+        let output = match value {
+            Value::Engine(handle) => self.objects.module_output(*handle),
+            _ => None,
+        };
+        let value = output.as_ref().unwrap_or(value);
+        // Escaping may change a text that is not marked as safe.
+        let is_printed_as_it_is = !(self.autoescape && matches!(value, Value::Str(_)));
+        let trace = self.heap.used_trace().filter(|_| is_printed_as_it_is);
+        match trace.and_then(|trace| trace.borrow().captured(value)) {
             Some(record) => {
                 let offset = out.text().len();
                 out.provenance().take_over(offset, &record);
             }
-            None => out.provenance().set_source(Source::Made(inputs)),
+            None => out.provenance().set_source(Source::Made(self.inputs_since(mark))),
         }
-        inputs
     }
 
     /// Records that the statement at `span` writes nothing.
@@ -182,11 +270,29 @@ impl<'a, P: Provenance> Vm<'_, 'a, P> {
         }
     }
 
+    /// Records that a value prints nothing.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn record_empty(&self, value: &Value<'a>, mark: usize, span: Span, out: &mut Output<'a, P>) {
+        let reason = match value {
+            Value::Undefined(_) => AbsentReason::Undefined,
+            _ => AbsentReason::EmptyValue,
+        };
+        // Numbers and containers print something.
+        let inputs = match value {
+            Value::Json(Json::Bool(_) | Json::Number(_) | Json::Array(_) | Json::Object(_)) => InputsId::NONE,
+            // The read of a plain variable is not logged.
+            Value::Json(json) if self.mark() == mark => InputsId::from_data(json),
+            _ => self.inputs_since(mark),
+        };
+        self.record_absent(span, reason, inputs, out);
+    }
+
     /// Records that the template, block or macro called `name` starts.
     #[inline(always)]
     pub(super) fn enter_named(&self, kind: StepKind, span: Span, name: &str, out: &mut Output<'a, P>) {
         if P::ON {
-            let number = self.heap.read_trace().borrow_mut().name_number(name);
+            let number = self.heap.trace().borrow_mut().name_number(name);
             out.provenance().enter_step(kind, self.site(span), number);
         }
     }

@@ -4,9 +4,9 @@ use hinagata_value::{
     Budget, Calls, ErrorKind, Heap, Off, Output, Provenance, Result, Segments, Variables, Written,
 };
 
-use super::{Mapped, Render};
+use super::Render;
 use crate::{
-    Meter, Pool, SourceMap, Template, Used, library::Library, session::Session, source_map::MapBuilder,
+    Meter, Pool, Template, Used, library::Library, recorded::Origins, session::Session,
     structure::refuse_roles,
 };
 
@@ -19,23 +19,40 @@ pub(super) struct FinishedPass<P, M> {
 }
 
 impl Render<'_> {
+    /// The output of a template that only writes texts and prints variables, by the short way of its language; `None` if
+    /// the general way has to render it.
+    #[inline]
+    pub(super) fn plain_written(&self, template: &Template, variables: &dyn Variables) -> Option<Written> {
+        if self.meter.is_some() || !template.is_plain() {
+            return None;
+        }
+        let written = template.render_plain(&self.limits, variables)?;
+        template.remember_size(written.text.len());
+        Some(written)
+    }
+
     pub(super) fn render_written(&self, template: &Template, variables: &dyn Variables) -> Result<Written> {
+        if let Some(written) = self.plain_written(template, variables) {
+            return Ok(written);
+        }
         let ran = self.one_pass::<Off, _>(template, variables, &Calls::new(), None, |_, _, _| ())?;
         Ok(self.finish_pass(ran).0)
     }
 
-    pub(super) fn mapped_pass(
+    #[inline(always)]
+    pub(super) fn recorded_pass(
         &self,
         template: &Template,
         variables: &dyn Variables,
         calls: &Calls,
-    ) -> Result<FinishedPass<Segments, SourceMap>> {
-        self.one_pass(template, variables, calls, None, |library, heap, written| {
-            MapBuilder::new(library, heap).build(written, variables, calls)
+    ) -> Result<FinishedPass<Segments, Origins>> {
+        self.one_pass(template, variables, calls, None, |library, heap, _| {
+            Origins::new(library, heap.finish_trace())
         })
     }
 
     /// Adds the last pass of a render to the meter and returns its result.
+    #[inline(always)]
     pub(super) fn finish_pass<P, M>(&self, ran: FinishedPass<P, M>) -> (Written<P>, M) {
         if let Some(meter) = self.meter {
             meter.add_used(ran.used);
@@ -43,12 +60,8 @@ impl Render<'_> {
         (ran.written, ran.seen)
     }
 
-    pub(super) fn finish_mapped(&self, ran: FinishedPass<Segments, SourceMap>) -> Mapped {
-        let (written, map) = self.finish_pass(ran);
-        Mapped { written, map }
-    }
-
     /// Runs one pass over the template. `look` gets the templates that it used, its values and its output.
+    #[inline(always)]
     pub(super) fn one_pass<P: Provenance, M>(
         &self,
         template: &Template,
@@ -65,6 +78,9 @@ impl Render<'_> {
         let heap = Heap::new(&budget);
         let session = Session::new(&heap, &library, self.functions, calls);
         let mut out = self.new_output::<P>(template, &budget, pool, before)?;
+        if P::ON {
+            out.provenance().reserve(template.expected_pieces());
+        }
         let result = session.render(variables, &mut out);
         let written = out.finish();
         let used = self.count_pass(&result, &written, &budget, &library, before);
@@ -75,6 +91,9 @@ impl Render<'_> {
             return Err(error);
         }
         template.remember_size(written.text.len());
+        if P::ON {
+            template.remember_pieces(written.provenance.pieces());
+        }
         let seen = look(&library, &heap, &written);
         Ok(FinishedPass { written, seen, used })
     }

@@ -32,8 +32,9 @@ impl Go {
     pub(crate) fn start(go: &Path) -> Self {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/go/main.go");
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
-        // Tests run at the same time: each builds its own, from the one cache.
-        let program = directory.join(format!("answers-{:?}", std::thread::current().id()));
+        // Tests run at the same time, also in processes of their own: each builds its own, from the one cache.
+        let (process, thread) = (std::process::id(), std::thread::current().id());
+        let program = directory.join(format!("answers-{process}-{thread:?}"));
         let built = Command::new(go)
             .args(["build", "-o"])
             .args([&program, &source])
@@ -46,11 +47,12 @@ impl Go {
             .status()
             .expect("go runs");
         assert!(built.success(), "the Go program is built");
-        let mut process = Command::new(program)
+        let mut process = Command::new(&program)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .expect("the Go program starts");
+        std::fs::remove_file(program).expect("is removed");
         let input = process.stdin.take().expect("is piped");
         let output = BufReader::new(process.stdout.take().expect("is piped"));
         Self { process, input, output }

@@ -7,6 +7,7 @@
 
 mod attribute;
 mod entities;
+mod foreign;
 mod group;
 mod html;
 mod json;
@@ -21,6 +22,7 @@ mod urlize;
 mod value;
 mod wrap;
 
+pub(crate) use foreign::js_same;
 pub(crate) use html::{strip_tags, unescape_html};
 pub(crate) use sort::sort_values;
 
@@ -34,6 +36,7 @@ pub(crate) type Filter = for<'a> fn(&Context<'_, 'a>, Value<'a>, &Arguments<'_, 
 /// The filters, sorted by name.
 const FILTERS: &[(&str, Filter)] = &[
     ("abs", number::abs),
+    ("at", foreign::at),
     ("attr", value::attr),
     ("batch", sequence::batch),
     ("capitalize", text::capitalize),
@@ -43,6 +46,7 @@ const FILTERS: &[(&str, Filter)] = &[
     ("default", value::default),
     ("dictsort", sort::dictsort),
     ("e", html::escape),
+    ("each", foreign::each),
     ("escape", html::escape),
     ("filesizeformat", number::filesizeformat),
     ("first", sequence::first),
@@ -50,10 +54,13 @@ const FILTERS: &[(&str, Filter)] = &[
     ("forceescape", html::forceescape),
     ("format", text::format),
     ("groupby", group::groupby),
+    ("html", foreign::html),
     ("indent", text::indent),
     ("int", number::int),
     ("items", sequence::items),
     ("join", sequence::join),
+    ("js", foreign::js),
+    ("json", foreign::json),
     ("last", sequence::last),
     ("length", sequence::length),
     ("list", sequence::list),
@@ -61,7 +68,9 @@ const FILTERS: &[(&str, Filter)] = &[
     ("map", select::map),
     ("max", group::max),
     ("min", group::min),
+    ("pairs", foreign::pairs),
     ("pprint", pretty::pprint),
+    ("prefix", foreign::prefix),
     ("random", sequence::random),
     ("reject", select::reject),
     ("rejectattr", select::rejectattr),
@@ -69,6 +78,7 @@ const FILTERS: &[(&str, Filter)] = &[
     ("reverse", sequence::reverse),
     ("round", number::round),
     ("safe", html::safe),
+    ("section", foreign::section),
     ("select", select::select),
     ("selectattr", select::selectattr),
     ("slice", sequence::slice),
@@ -81,10 +91,12 @@ const FILTERS: &[(&str, Filter)] = &[
     ("trim", text::trim),
     ("truncate", text::truncate),
     ("unique", sequence::unique),
+    ("up", foreign::up),
     ("upper", text::upper),
     ("urlencode", url::urlencode),
     ("urlize", urlize::urlize),
     ("wordcount", text::wordcount),
+    ("words", foreign::words),
     ("wordwrap", wrap::wordwrap),
     ("xmlattr", html::xmlattr),
 ];
@@ -102,9 +114,11 @@ pub(crate) fn filter_names() -> impl Iterator<Item = &'static str> {
 /// The error for an unknown filter that was found at run time.
 #[cold]
 pub(crate) fn unknown_filter(name: &str) -> Error {
+    // Names of one or two letters are similar to every short name.
+    let proposed = filter_names().filter(|known| known.len() > 2);
     Error::runtime(format!("no filter named '{name}'"))
         .with_reason("unknown_filter")
-        .with_near(near_names(name, filter_names()))
+        .with_near(near_names(name, proposed))
 }
 
 /// An argument as a boolean, or `default` if it is missing.
