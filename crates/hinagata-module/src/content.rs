@@ -92,6 +92,15 @@ pub enum Attachment {
 }
 
 impl Attachment {
+    /// Calls `visit` with every text in it: its text, or the address, type and name of its file.
+    pub fn visit_texts(&self, visit: &mut dyn FnMut(&Text)) {
+        match self {
+            Self::Text(text) => visit(text),
+            Self::ImageUrl { url } => visit(url),
+            Self::File { path, mime_type, name } => [path, mime_type].into_iter().chain(name).for_each(visit),
+        }
+    }
+
     /// A text.
     #[must_use]
     pub fn text(text: impl Into<Text>) -> Self {

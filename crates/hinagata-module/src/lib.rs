@@ -38,6 +38,7 @@ pub mod json;
 mod merge;
 mod message;
 mod module;
+mod record;
 mod section;
 pub mod select;
 mod text;
@@ -56,7 +57,7 @@ pub use entry::{
 pub use error::{Error, Problem, nearest_names};
 pub use format::{
     Descriptions, Markers, SpecialToken, SpecialTokens, TextOptions, element_text, elements_text,
-    escape_headings, may_have_heading, prompt_text,
+    escape_headings, may_have_heading, prompt_text, recorded_prompt_text,
 };
 pub use json::{Functions, MessageReader, read_messages};
 pub use merge::merge_modules;
@@ -64,6 +65,7 @@ pub use message::{
     Message, MessageFormat, MessagePart, PartContent, Reasoning, Role, ToolCall, ToolResult, ToolValue,
 };
 pub use module::PromptModule;
+pub use record::{TextRecord, WrittenText};
 pub use section::{CustomSection, Order, Part, Section, SectionName};
 pub use text::Text;
 pub use yielded::{Elements, IntoElements, IntoTexts, Texts, Yielded};

@@ -15,6 +15,12 @@ impl Text {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The address of its first byte, which all clones share.
+    #[must_use]
+    pub fn address(&self) -> usize {
+        self.0.as_ptr().addr()
+    }
 }
 
 impl Default for Text {

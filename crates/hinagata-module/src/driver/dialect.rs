@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Attachment, Chunk, Content, Element, Error, Material, TextOptions,
     element::JsonContent,
-    format::{Marks, Sink, Tag, fence, one_line, write_section},
+    format::{Marks, Sink, Tag, fence, split_line_ends, write_section},
     json,
 };
 
@@ -117,6 +117,7 @@ impl ElementWriter {
 
     /// Writes the text of an element.
     pub(super) fn write_element(&self, sink: &mut impl Sink, element: &Element) {
+        sink.enter_element(element);
         match element {
             Element::Material(material) => {
                 let number = self.material_number(material);
@@ -134,6 +135,7 @@ impl ElementWriter {
             Element::Message(message) => message.texts().for_each(|text| sink.put(text)),
             other => self.write_headings(sink, other),
         }
+        sink.leave_element();
     }
 
     fn write_headings(&self, sink: &mut impl Sink, element: &Element) {
@@ -146,7 +148,12 @@ impl ElementWriter {
                     JsonContent::Text(text) => Cow::Borrowed(text.as_str()),
                 };
                 let fence = fence(&text);
-                sink.put_all(&[&fence, "json\n", &text, "\n", &fence]);
+                sink.put_all(&[&fence, "json\n"]);
+                match &element.content {
+                    JsonContent::Value(value) => sink.put_value(&text, value),
+                    JsonContent::Text(_) => sink.put(&text),
+                }
+                sink.put_all(&["\n", &fence]);
             }
             _ => {}
         }
@@ -156,7 +163,10 @@ impl ElementWriter {
         match self.dialect {
             Dialect::Markdown => {
                 sink.put_plain("# ");
-                sink.put_all(&[&one_line(&material.title), "\nID: ", &one_line(&material.id), "\n\n"]);
+                sink.put_line(&material.title);
+                sink.put("\nID: ");
+                sink.put_line(&material.id);
+                sink.put("\n\n");
             }
             Dialect::Tags => {
                 self.open_tag(sink, "<material", number);
@@ -171,7 +181,11 @@ impl ElementWriter {
 
     fn open_chunk(&self, sink: &mut impl Sink, chunk: &Chunk, number: u32) {
         match self.dialect {
-            Dialect::Markdown => sink.put_all(&["[Part of ", &one_line(&chunk.part_of), "]\n"]),
+            Dialect::Markdown => {
+                sink.put_plain("[Part of ");
+                sink.put_line(&chunk.part_of);
+                sink.put("]\n");
+            }
             Dialect::Tags => {
                 self.open_tag(sink, "<chunk", number);
                 sink.put_known(" part_of=\"", " part_of=\\\"");
@@ -228,20 +242,25 @@ impl ElementWriter {
     /// The texts before and after the content of an element.
     pub(super) fn surrounding_texts(&self, element: &Element) -> (String, String) {
         let (mut before, mut after) = (String::new(), String::new());
+        self.write_surrounding(element, &mut before, &mut after);
+        (before, after)
+    }
+
+    /// Writes the texts before and after the content of an element.
+    pub(super) fn write_surrounding<S: Sink>(&self, element: &Element, before: &mut S, after: &mut S) {
         match element {
             Element::Material(material) => {
                 let number = self.material_number(material);
-                self.open_material(&mut before, material, number);
-                self.close_tag(&mut after, "</material", number);
+                self.open_material(before, material, number);
+                self.close_tag(after, "</material", number);
             }
             Element::Chunk(chunk) => {
                 let number = self.chunk_number(chunk);
-                self.open_chunk(&mut before, chunk, number);
-                self.close_tag(&mut after, "</chunk", number);
+                self.open_chunk(before, chunk, number);
+                self.close_tag(after, "</chunk", number);
             }
             _ => {}
         }
-        (before, after)
     }
 
     /// Splits an element that is not a message into pieces.
@@ -328,8 +347,17 @@ fn put_attribute(sink: &mut impl Sink, value: &str) {
     if value.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'\\') && !ends_value(byte)) {
         return sink.put_plain(value);
     }
-    let value = one_line(value);
-    let mut rest = &*value;
+    for (index, line) in split_line_ends(value).enumerate() {
+        if index > 0 {
+            sink.put_plain(" ");
+        }
+        put_entities(sink, line);
+    }
+}
+
+/// Writes a text with entities for the characters that end an attribute.
+fn put_entities(sink: &mut impl Sink, text: &str) {
+    let mut rest = text;
     while let Some(place) = rest.bytes().position(ends_value) {
         sink.put(&rest[..place]);
         sink.put(match rest.as_bytes()[place] {

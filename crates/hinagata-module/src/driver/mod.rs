@@ -21,10 +21,10 @@ mod schema;
 
 use request::Notes;
 
-use crate::{CompiledPrompt, Error, Problem, TextOptions, format, json::Writer};
+use crate::{CompiledPrompt, Error, Problem, TextOptions, TextRecord, format, json::Writer};
 
 pub use media::{Files, encode_base64};
-pub use messages::chat_messages;
+pub use messages::{MadeText, chat_messages, recorded_messages};
 pub use output_format::OutputFormat;
 pub use request::{DataRole, Formatted, RequestOptions, Tool, TurnRule};
 
@@ -127,6 +127,22 @@ impl Driver {
         let mut body = String::new();
         let notes = self.format_into(prompt, options, &mut body)?;
         Ok(Formatted { body, notes })
+    }
+
+    /// The body of a request, and what was written where. The addresses of the record are those of the texts of `prompt`.
+    ///
+    /// # Errors
+    /// As [`Driver::format`].
+    pub fn format_recorded(
+        self,
+        prompt: &CompiledPrompt,
+        options: &RequestOptions,
+    ) -> Result<(Formatted, TextRecord), Error> {
+        let mut writer = Writer::new().with_record();
+        let filled = parts::fill_call_ids(prompt);
+        let notes = (self.spec().write)(filled.as_ref().unwrap_or(prompt), options, &mut writer)?;
+        let (body, record) = writer.into_recorded();
+        Ok((Formatted { body, notes: notes.into_messages() }, record))
     }
 
     /// Replaces `body` by the body of a request; returns notes about what the provider does not support.

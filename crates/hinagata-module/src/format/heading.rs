@@ -1,12 +1,14 @@
 //! Sections as Markdown headings.
 
-use super::{Sink, TextOptions, one_line};
+use super::{Sink, TextOptions};
 use crate::{SectionElement, SectionItem, SubsectionElement, Text, json};
 
 /// Writes a heading with its texts, one per line, and blank lines around its subsections.
 pub(crate) fn write_section(sink: &mut impl Sink, section: &SectionElement, options: &TextOptions) {
     let lb = options.line_break.as_str();
-    sink.put_all(&["## ", &one_line(&section.title), lb]);
+    sink.put_plain("## ");
+    sink.put_line(&section.title);
+    sink.put(lb);
     let mut after_subsection = false;
     for (index, item) in section.items.iter().enumerate() {
         let is_subsection = matches!(item, SectionItem::Subsection(_));
@@ -19,7 +21,7 @@ pub(crate) fn write_section(sink: &mut impl Sink, section: &SectionElement, opti
             SectionItem::Subsection(subsection) => {
                 write_subsection(sink, &subsection.title, &subsection.items, options);
             }
-            SectionItem::Other(value) => sink.put(&json::to_compact_string(value)),
+            SectionItem::Other(value) => sink.put_value(&json::to_compact_string(value), value),
         }
         after_subsection = is_subsection;
     }
@@ -31,7 +33,9 @@ pub(crate) fn write_subsection(sink: &mut impl Sink, title: &str, items: &[Text]
     if let Some(start) = &options.markers.subsection_start {
         sink.put_all(&[start, lb]);
     }
-    sink.put_all(&["### ", &one_line(title), lb]);
+    sink.put_plain("### ");
+    sink.put_line(title);
+    sink.put(lb);
     for item in items {
         sink.put_all(&[lb, item]);
     }

@@ -1,5 +1,13 @@
 //! Destinations of text.
 
+use serde_json::Value;
+
+use super::line::split_line_ends;
+use crate::{
+    Element,
+    record::{RecordedText, text_address},
+};
+
 /// Receives text: a string unchanged, a JSON string with escapes.
 pub(crate) trait Sink {
     fn put(&mut self, text: &str);
@@ -20,8 +28,54 @@ pub(crate) trait Sink {
         self.put_plain(itoa::Buffer::new().format(number));
     }
 
+    /// Writes a text on one line: a space replaces each line end.
+    fn put_line(&mut self, text: &str) {
+        for (index, piece) in split_line_ends(text).enumerate() {
+            if index > 0 {
+                self.put_plain(" ");
+            }
+            self.put(piece);
+        }
+    }
+
+    /// Writes `text`, the JSON of `value`.
+    fn put_value(&mut self, text: &str, value: &Value) {
+        let _ = value;
+        self.put(text);
+    }
+
+    /// Notes that what follows is the text of an element.
+    fn enter_element(&mut self, element: &Element) {
+        let _ = element;
+    }
+
+    /// Notes the end of the element.
+    fn leave_element(&mut self) {}
+
     fn put_all(&mut self, texts: &[&str]) {
         texts.iter().for_each(|text| self.put(text));
+    }
+}
+
+impl Sink for RecordedText {
+    fn put(&mut self, text: &str) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.record.add_text(start..self.text.len(), text_address(text), false);
+    }
+
+    fn put_value(&mut self, text: &str, value: &Value) {
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.record.add_text(start..self.text.len(), std::ptr::from_ref(value).addr(), false);
+    }
+
+    fn enter_element(&mut self, element: &Element) {
+        self.record.enter_element(self.text.len(), element);
+    }
+
+    fn leave_element(&mut self) {
+        self.record.leave_element(self.text.len());
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     Marks, Sink, Tag, TextOptions,
     guard::longest_fence,
-    line::{ends_line, has_odd_line_ends, one_line},
+    line::{ends_line, has_odd_line_ends},
     write_section,
 };
 use crate::{
@@ -15,6 +15,7 @@ use crate::{
     element::{JsonContent, JsonElement},
     json,
     message::{Body, MessagePart, PartContent, ToolCall, ToolResult, ToolValue},
+    record::{RecordedText, TextRecord},
 };
 
 /// The text of a prompt: three parts with their headings; the schema of the answer precedes the output.
@@ -23,6 +24,14 @@ pub fn prompt_text(prompt: &CompiledPrompt, options: &TextOptions) -> String {
     let mut text = String::new();
     write_prompt(prompt, options, &mut text);
     text
+}
+
+/// The text of a prompt, and what was written where.
+#[must_use]
+pub fn recorded_prompt_text(prompt: &CompiledPrompt, options: &TextOptions) -> (String, TextRecord) {
+    let mut text = RecordedText::default();
+    Formatter::new(options, prompt.elements()).prompt(prompt, &mut text);
+    (text.text, text.record)
 }
 
 /// Appends the text of a prompt to `text`.
@@ -124,7 +133,7 @@ impl<'o> Formatter<'o> {
         &self.options.line_break
     }
 
-    fn prompt(&self, prompt: &CompiledPrompt, text: &mut String) {
+    fn prompt(&self, prompt: &CompiledPrompt, text: &mut impl Sink) {
         let lb = self.line_break();
         if !self.options.preamble.is_empty() {
             text.put_all(&[&self.options.preamble, lb, lb]);
@@ -155,31 +164,31 @@ impl<'o> Formatter<'o> {
     }
 
     /// Writes a blank line before a part; a preamble has already ended its line.
-    fn blank_before_part(&self, parts: u32, text: &mut String) {
+    fn blank_before_part(&self, parts: u32, text: &mut impl Sink) {
         match parts {
-            0 if text.is_empty() => {}
+            0 if self.options.preamble.is_empty() => {}
             0 => text.put(self.line_break()),
             _ => text.put_all(&[self.line_break(), self.line_break()]),
         }
     }
 
-    fn part(&self, heading: &str, description: Option<&str>, text: &mut String) {
+    fn part(&self, heading: &str, description: Option<&str>, text: &mut impl Sink) {
         let lb = self.line_break();
-        text.push_str(heading);
+        text.put(heading);
         // An empty description is ignored.
         if let Some(description) = description.filter(|description| !description.is_empty()) {
             text.put_all(&[lb, lb, description]);
         }
     }
 
-    fn elements_after_blank(&self, elements: &[Element], text: &mut String) {
+    fn elements_after_blank(&self, elements: &[Element], text: &mut impl Sink) {
         if !elements.is_empty() {
             text.put_all(&[self.line_break(), self.line_break()]);
             self.elements(elements, text);
         }
     }
 
-    fn elements(&self, elements: &[Element], text: &mut String) {
+    fn elements(&self, elements: &[Element], text: &mut impl Sink) {
         for (index, element) in elements.iter().enumerate() {
             if index > 0 {
                 text.put_all(&[self.line_break(), self.line_break()]);
@@ -188,7 +197,7 @@ impl<'o> Formatter<'o> {
         }
     }
 
-    fn schema(&self, schema: &Value, text: &mut String) {
+    fn schema(&self, schema: &Value, text: &mut impl Sink) {
         let lb = self.line_break();
         let schema = json::to_pretty_string(schema);
         let fence = fence(&schema);
@@ -210,7 +219,8 @@ impl<'o> Formatter<'o> {
         ]);
     }
 
-    fn element(&self, element: &Element, text: &mut String) {
+    fn element(&self, element: &Element, text: &mut impl Sink) {
+        text.enter_element(element);
         match element {
             Element::Text(element) => text.put(&content_text(&element.content)),
             Element::Message(message) => self.message(message, text),
@@ -225,12 +235,18 @@ impl<'o> Formatter<'o> {
                     JsonContent::Text(content) => Cow::Borrowed(content.as_str()),
                 };
                 let fence = fence(&shown);
-                text.put_all(&["### JSON Output Format", lb, lb, &fence, "json", lb, &shown, lb, &fence]);
+                text.put_all(&["### JSON Output Format", lb, lb, &fence, "json", lb]);
+                match &element.content {
+                    JsonContent::Value(value) => text.put_value(&shown, value),
+                    JsonContent::Text(_) => text.put(&shown),
+                }
+                text.put_all(&[lb, &fence]);
             }
         }
+        text.leave_element();
     }
 
-    fn message(&self, message: &Message, text: &mut String) {
+    fn message(&self, message: &Message, text: &mut impl Sink) {
         for (index, result) in message.tool_results().enumerate() {
             text.put(if index > 0 { "\n\ntoolResponse:\n" } else { "toolResponse:\n" });
             let shown = result_text(result);
@@ -253,7 +269,7 @@ impl<'o> Formatter<'o> {
             text.put(end);
         } else if let (Some(before), Some(around)) = (&markers.message_role, &markers.message_content) {
             text.put(&before.replace("{role}", role_marker(role)));
-            text.put(&around.replace("{content}", &content));
+            put_around(around, &content, text);
             self.calls(message, true, text);
         } else {
             let number = number_suffix(self.message);
@@ -266,7 +282,7 @@ impl<'o> Formatter<'o> {
     }
 
     /// Writes the tool calls of a message, each on separate lines.
-    fn calls(&self, message: &Message, after_text: bool, text: &mut String) {
+    fn calls(&self, message: &Message, after_text: bool, text: &mut impl Sink) {
         for (index, call) in message.tool_calls().enumerate() {
             if after_text || index > 0 {
                 text.put("\n");
@@ -282,26 +298,32 @@ impl<'o> Formatter<'o> {
         }
     }
 
-    fn material(&self, material: &Material, text: &mut String) {
+    fn material(&self, material: &Material, text: &mut impl Sink) {
         let lb = self.line_break();
         let content = content_text(&material.content);
-        let title = one_line(&material.title);
+        let title = &material.title;
         let tokens = &self.options.special_tokens;
         if let Some((start, end)) =
             ["quote", "ref", "citation"].into_iter().find_map(|name| tokens.pair(name))
         {
-            text.put_all(&[start, &title, lb, &content, end, lb]);
+            text.put(start);
+            text.put_line(title);
+            text.put_all(&[lb, &content, end, lb]);
         } else if let Some((start, end)) = tokens.pair("context") {
-            text.put_all(&[start, "Material: ", &title, lb, &content, end, lb]);
+            text.put_all(&[start, "Material: "]);
+            text.put_line(title);
+            text.put_all(&[lb, &content, end, lb]);
         } else {
-            text.put_all(&["### ", &title, lb, lb]);
+            text.put("### ");
+            text.put_line(title);
+            text.put_all(&[lb, lb]);
             self.quote(&content, text);
             text.put(lb);
         }
     }
 
     /// Quotes every line, so that none of them is a heading of the prompt.
-    fn quote(&self, content: &str, text: &mut String) {
+    fn quote(&self, content: &str, text: &mut impl Sink) {
         let lb = self.line_break();
         if lb == "\n" && !has_odd_line_ends(content) {
             return quote_lines(content, text);
@@ -316,7 +338,7 @@ impl<'o> Formatter<'o> {
         }
     }
 
-    fn chunk(&self, chunk: &Chunk, text: &mut String) {
+    fn chunk(&self, chunk: &Chunk, text: &mut impl Sink) {
         let lb = self.line_break();
         let (start, end) = (&*self.chunk_start, &*self.chunk_end);
         if !start.is_empty() {
@@ -334,15 +356,27 @@ impl<'o> Formatter<'o> {
                 }
             }
         }
-        text.put_all(&[" of ", &one_line(&chunk.part_of), lb, lb, &content_text(&chunk.content)]);
+        text.put(" of ");
+        text.put_line(&chunk.part_of);
+        text.put_all(&[lb, lb, &content_text(&chunk.content)]);
         if !end.is_empty() {
             text.put_all(&[lb, end]);
         }
     }
 }
 
+/// Writes a pattern with the content in the place of each `{content}`.
+fn put_around(around: &str, content: &str, text: &mut impl Sink) {
+    for (index, piece) in around.split("{content}").enumerate() {
+        if index > 0 {
+            text.put(content);
+        }
+        text.put(piece);
+    }
+}
+
 /// Quotes the lines of a text that contains only line feeds as line ends.
-fn quote_lines(content: &str, text: &mut String) {
+fn quote_lines(content: &str, text: &mut impl Sink) {
     let mut start = 0;
     for end in memchr::memchr_iter(b'\n', content.as_bytes()) {
         text.put_all(&["> ", &content[start..=end]]);
@@ -352,7 +386,7 @@ fn quote_lines(content: &str, text: &mut String) {
 }
 
 /// Writes a line in which other characters may also end lines.
-fn quote_line(line: &str, text: &mut String) {
+fn quote_line(line: &str, text: &mut impl Sink) {
     // A carriage return at the end belongs to the following line feed.
     let (body, end) = line.strip_suffix('\r').map_or((line, ""), |body| (body, "\r"));
     for part in body.split_inclusive(ends_line) {
@@ -405,7 +439,7 @@ fn message_text(message: &Message) -> Cow<'_, str> {
     let said: Vec<Attachment> = parts.iter().filter_map(said).collect();
     match said.as_slice() {
         [] if !parts.is_empty() => Cow::Borrowed(""),
-        [Attachment::Text(text)] if parts.len() > 1 => Cow::Owned(text.to_string()),
+        [Attachment::Text(_)] if parts.len() > 1 => Cow::Borrowed(message.texts().next().unwrap_or_default()),
         _ => Cow::Owned(content_text(&Content::Parts(said)).into_owned()),
     }
 }

@@ -11,6 +11,7 @@ pub use messages::{MessageReader, read_messages};
 pub use read::Functions;
 pub(crate) use read::Reader;
 pub use to_value::messages_to_json;
+pub use write::escape_text;
 pub(crate) use write::{Escaped, Writer};
 
 use serde_json::Value;

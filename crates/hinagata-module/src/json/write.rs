@@ -6,21 +6,36 @@
 use serde_json::Value;
 
 use super::number;
-use crate::format::Sink;
+use crate::{
+    Element,
+    format::Sink,
+    record::{TextRecord, text_address},
+};
 
 /// Writes one JSON document.
 pub(crate) struct Writer {
     out: String,
+    /// What was written where, if it is recorded.
+    record: Option<Box<TextRecord>>,
 }
 
 impl Writer {
     pub(crate) fn new() -> Self {
-        Self { out: String::new() }
+        Self::from_buffer(String::new())
     }
 
     /// Writes into the memory of an empty string.
     pub(crate) fn from_buffer(out: String) -> Self {
-        Self { out }
+        Self { out, record: None }
+    }
+
+    /// Records what is written.
+    pub(crate) fn with_record(self) -> Self {
+        Self { record: Some(Box::default()), ..self }
+    }
+
+    pub(crate) fn into_recorded(self) -> (String, TextRecord) {
+        (self.out, self.record.map(|record| *record).unwrap_or_default())
     }
 
     pub(crate) fn into_string(self) -> String {
@@ -76,7 +91,7 @@ impl Writer {
     pub(crate) fn write_text<T>(&mut self, fill: impl FnOnce(&mut Escaped<'_>) -> T) -> T {
         self.write_comma();
         self.out.push('"');
-        let result = fill(&mut Escaped(&mut self.out));
+        let result = fill(&mut Escaped { out: &mut self.out, record: self.record.as_deref_mut() });
         self.out.push('"');
         result
     }
@@ -124,7 +139,39 @@ impl Writer {
 
     /// Writes a value as it was read, with numbers in the same notation.
     pub(crate) fn write_source(&mut self, value: &Value) {
-        self.write_raw(&value.to_string());
+        match self.record {
+            None => self.write_raw(&value.to_string()),
+            Some(_) => self.write_recorded_source(value, false),
+        }
+    }
+
+    /// Writes a value as it was read, and records its strings. Those of `role` and `type` are words of the format.
+    fn write_recorded_source(&mut self, value: &Value, is_word: bool) {
+        match value {
+            Value::String(text) => {
+                self.write_comma();
+                self.out.push('"');
+                let start = self.out.len();
+                push_escaped(text, &mut self.out);
+                let range = start..self.out.len();
+                if let Some(record) = self.record.as_mut().filter(|_| !is_word) {
+                    record.add_text(range, text_address(text), true);
+                }
+                self.out.push('"');
+            }
+            Value::Array(items) => {
+                self.write_list(|writer| {
+                    items.iter().for_each(|item| writer.write_recorded_source(item, is_word));
+                });
+            }
+            Value::Object(entries) => self.write_object(|writer| {
+                for (key, value) in entries {
+                    writer.write_data_key(key);
+                    writer.write_recorded_source(value, key == "role" || key == "type");
+                }
+            }),
+            other => self.write_raw(&other.to_string()),
+        }
     }
 
     fn write_raw(&mut self, text: &str) {
@@ -134,20 +181,51 @@ impl Writer {
 }
 
 /// Text inside the quotes of a string.
-pub(crate) struct Escaped<'w>(&'w mut String);
+pub(crate) struct Escaped<'w> {
+    out: &'w mut String,
+    record: Option<&'w mut TextRecord>,
+}
 
 impl Sink for Escaped<'_> {
     fn put(&mut self, text: &str) {
-        push_escaped(text, self.0);
+        let start = self.out.len();
+        push_escaped(text, self.out);
+        if let Some(record) = &mut self.record {
+            record.add_text(start..self.out.len(), text_address(text), false);
+        }
     }
 
     fn put_plain(&mut self, text: &str) {
-        self.0.push_str(text);
+        let start = self.out.len();
+        self.out.push_str(text);
+        if let Some(record) = &mut self.record {
+            record.add_text(start..self.out.len(), text_address(text), false);
+        }
+    }
+
+    fn put_value(&mut self, text: &str, value: &Value) {
+        let start = self.out.len();
+        push_escaped(text, self.out);
+        if let Some(record) = &mut self.record {
+            record.add_text(start..self.out.len(), std::ptr::from_ref(value).addr(), false);
+        }
+    }
+
+    fn enter_element(&mut self, element: &Element) {
+        if let Some(record) = &mut self.record {
+            record.enter_element(self.out.len(), element);
+        }
+    }
+
+    fn leave_element(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.leave_element(self.out.len());
+        }
     }
 
     fn put_known(&mut self, text: &'static str, escaped: &'static str) {
         debug_assert_eq!(escape_text(text), escaped, "the escapes of a text of ours");
-        self.0.push_str(escaped);
+        self.out.push_str(escaped);
     }
 }
 
@@ -203,7 +281,9 @@ pub(super) fn push_escaped(text: &str, out: &mut String) {
     out.push_str(rest);
 }
 
-fn escape_text(text: &str) -> String {
+/// `text` with the escapes of a JSON string, as requests contain it.
+#[must_use]
+pub fn escape_text(text: &str) -> String {
     let mut escaped = String::new();
     push_escaped(text, &mut escaped);
     escaped

@@ -216,6 +216,15 @@ impl Message {
         self.as_text().into_iter().chain(self.parts().iter().filter_map(MessagePart::as_text))
     }
 
+    /// Calls `visit` with every text in it: what is said, names, ids, reasoning, texts and files of tool results.
+    pub fn visit_texts(&self, visit: &mut dyn FnMut(&Text)) {
+        self.name.iter().chain(&self.id).for_each(&mut *visit);
+        match &self.body {
+            Body::Text(text) => visit(text),
+            Body::Parts(parts) => parts.iter().for_each(|part| part.visit_texts(visit)),
+        }
+    }
+
     /// The tool calls.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.parts().iter().filter_map(MessagePart::as_tool_call)

@@ -151,6 +151,24 @@ impl MessagePart {
         }
     }
 
+    pub(crate) fn visit_texts(&self, visit: &mut dyn FnMut(&Text)) {
+        match &self.content {
+            PartContent::Attachment(attachment) => attachment.visit_texts(visit),
+            PartContent::ToolCall(call) => [&call.id, &call.name].into_iter().for_each(visit),
+            PartContent::ToolResult(result) => {
+                [&result.call_id].into_iter().chain(&result.name).for_each(&mut *visit);
+                match &result.value {
+                    ToolValue::Text(text) => visit(text),
+                    ToolValue::Parts { parts, .. } => parts.iter().for_each(|part| part.visit_texts(visit)),
+                    ToolValue::Data(_) | ToolValue::Error(_) => {}
+                }
+            }
+            PartContent::Reasoning(reasoning) => visit(&reasoning.text),
+            PartContent::Refusal(text) => visit(text),
+            PartContent::Other(_) => {}
+        }
+    }
+
     /// The tool call.
     #[must_use]
     pub fn as_tool_call(&self) -> Option<&ToolCall> {
