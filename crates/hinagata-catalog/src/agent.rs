@@ -32,7 +32,7 @@ pub struct Agent {
 }
 
 /// The known keys.
-const KEYS: [&str; 5] = ["agent_id", "name", "model", "prompt_id", "prompt_variables"];
+pub const AGENT_KEYS: [&str; 5] = ["agent_id", "name", "model", "prompt_id", "prompt_variables"];
 
 impl Agent {
     /// Reads `text`, the content of `source`, of the agent in the directory `id`.
@@ -73,7 +73,7 @@ impl Agent {
                 }
                 _ => {
                     agent.unknown.insert(key.clone(), value.to_value());
-                    fields.warn_of_typo(key, value, key, &KEYS);
+                    fields.warn_of_typo(key, value, key, &AGENT_KEYS);
                 }
             }
         }

@@ -17,12 +17,13 @@
 //! Everything that is read is untrusted: files are opened beneath their directory only, sizes and depths are bounded,
 //! and one broken prompt does not affect another.
 //!
-//! The modules use each other in one direction: `id`, `definition`, `store`, `source`, `pack`, `catalog`.
+//! The modules use each other in one direction: `id`, `definition`, `store`, `source`, `pack`, `catalog`, `edit`.
 
 mod agent;
 mod catalog;
 mod defaults;
 pub mod definition;
+pub mod edit;
 mod id;
 pub mod media;
 pub mod pack;
@@ -32,7 +33,7 @@ pub mod store;
 mod tool_document;
 mod vocab;
 
-pub use agent::Agent;
+pub use agent::{AGENT_KEYS, Agent};
 pub use catalog::{
     BOUND_CALLER_HINT, Candidate, Catalog, CatalogOptions, FoundTemplate, Library, Listing, PackTools,
     PromptFilter, PromptHome, Reach, ReachCache, ResolvedPrompt, StoreReachCache, not_approved,
@@ -44,4 +45,4 @@ pub use id::{PackId, PromptId, normal_form};
 pub use pack::{Approval, Approvals, Manifest, PackKind, PackLimits, Refused, Replaces, VariableProvider};
 pub use resolution::{Resolution, Resolutions, record_resolution};
 pub use tool_document::{OnError, ToolDocument, ToolDocuments};
-pub use vocab::Vocabulary;
+pub use vocab::{Alias, Vocabulary};

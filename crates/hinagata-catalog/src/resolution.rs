@@ -191,11 +191,51 @@ fn record_key(
             all.shift_remove(key.as_deref().unwrap_or_default());
         }
     }
-    if let Some(previous) = previous {
+    // The first choice is recorded too: that it replaced nothing is what undoing it has to know.
+    if previous.is_some() || resolution.is_some() {
         let line = json!({"prompt_id": new, "replaced_at": format_utc(now), "resolution": previous});
         writer.append_line(HISTORY, &line.to_string()).map_err(with_id)?;
     }
     writer.replace_json(FILE, &all).map_err(with_id)
+}
+
+/// The choice that the present one of `id` replaced: `None` if nothing is recorded, `Some(None)` if there was no choice.
+/// `present` is the present one.
+///
+/// # Errors
+/// Code `store` when the history cannot be read.
+pub(crate) fn previous_choice(
+    directory: &Path,
+    id: &PromptId,
+    present: Option<&Resolution>,
+) -> Result<Option<Option<Resolution>>> {
+    let text = hinagata_workspace::write::read_text(&directory.join(HISTORY), LARGEST)?.unwrap_or_default();
+    let mut of_prompt = text.lines().rev().filter_map(|line| {
+        let node = json::parse(HISTORY, line).ok()?;
+        let line = node.to_value();
+        let is_it =
+            PromptId::from_store_name(line.get("prompt_id")?.as_str()?).is_ok_and(|known| known == *id);
+        is_it.then_some((line.get("replaced_at")?.as_str()?.to_owned(), line))
+    });
+    let last = of_prompt.next();
+    let replaced = match present {
+        // A choice and the record of the one before it have the same time. Files that others wrote may have no record.
+        Some(choice) => last.filter(|(time, _)| choice.resolved_at.as_ref() == Some(time)),
+        None => last,
+    };
+    let source = |line: &Value| line.get("resolution")?.get("source")?.as_str().map(str::to_owned);
+    let choice = replaced.and_then(|(_, line)| {
+        Some(Resolution {
+            source: source(&line)?,
+            resolved_at: None,
+            candidates: Vec::new(),
+            unknown: Map::new(),
+        })
+    });
+    Ok(match (present, choice) {
+        (None, None) => None,
+        (_, choice) => Some(choice),
+    })
 }
 
 fn read_for_change(writer: &Writer) -> Result<Map<String, Value>> {
@@ -245,12 +285,24 @@ mod tests {
             .lines()
             .map(|line| serde_json::from_str::<Value>(line).expect("is JSON")["resolution"]["source"].clone())
             .collect();
-        assert_eq!(sources, ["one", "two"]);
+        assert_eq!(sources, [Value::Null, "one".into(), "two".into()]);
         let left: Vec<_> = fs::read_dir(&directory)
             .expect("is there")
             .map(|entry| entry.expect("readable").file_name())
             .collect();
         assert_eq!(left.len(), 3, "{left:?}");
+    }
+
+    #[test]
+    fn a_choice_in_the_second_of_a_removal_replaces_nothing() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let id = PromptId::new("code_review").expect("is an id");
+        let two = Resolution { resolved_at: Some(format_utc(UNIX_EPOCH)), ..choice("two") };
+        for made in [Some(&choice("one")), None, Some(&two)] {
+            record_resolution(place.path(), &id, made, UNIX_EPOCH).expect("writes");
+        }
+        let replaced = previous_choice(place.path(), &id, Some(&two)).expect("is read");
+        assert!(matches!(replaced, Some(None)), "{replaced:?}");
     }
 
     #[test]

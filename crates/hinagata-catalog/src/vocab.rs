@@ -28,6 +28,21 @@ type Key = (String, String);
 struct Entry {
     target: String,
     origin: usize,
+    /// The spelling of the alias, and its place; none for built-in words.
+    written: Option<(String, Place)>,
+}
+
+/// An alias as a file writes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Alias<'v> {
+    /// Its namespace.
+    pub namespace: &'v str,
+    /// The alias.
+    pub word: &'v str,
+    /// What it stands for.
+    pub target: &'v str,
+    /// Where it is written.
+    pub place: &'v Place,
 }
 
 impl Vocabulary {
@@ -109,7 +124,7 @@ impl Vocabulary {
         let origin = self.next_origin();
         for (key, entry) in more.entries {
             if !self.entries.contains_key(&key) && !self.preferred.contains_key(&key) {
-                self.entries.insert(key, Entry { origin, ..entry });
+                self.entries.insert(key, Entry { origin, written: None, ..entry });
             }
         }
         for (key, word) in more.preferred {
@@ -154,14 +169,20 @@ impl Vocabulary {
                 found.push(problem(format!("`{alias}` and `{preferred}` have different namespaces")));
                 continue;
             }
-            if !self.add_alias(namespace, alias_word, word, origin) {
+            if !self.add_alias(namespace, alias_word, word, (origin, at)) {
                 found.push(problem(format!("`{alias}` is an alias of several words; the first one is used")));
             }
         }
     }
 
     /// Adds an alias unless it is known; returns false when the same file gave it another target.
-    fn add_alias(&mut self, namespace: &str, alias: &str, target: &str, origin: usize) -> bool {
+    fn add_alias(
+        &mut self,
+        namespace: &str,
+        alias: &str,
+        target: &str,
+        (origin, at): (usize, &Place),
+    ) -> bool {
         let mut ambiguous = false;
         for key in keys(namespace, alias) {
             // A spelling of the word itself is not an alias.
@@ -170,7 +191,8 @@ impl Vocabulary {
             }
             match self.entries.get(&key) {
                 None => {
-                    self.entries.insert(key, Entry { target: target.to_owned(), origin });
+                    let written = Some((alias.to_owned(), at.clone()));
+                    self.entries.insert(key, Entry { target: target.to_owned(), origin, written });
                 }
                 Some(known) => {
                     ambiguous |= known.origin == origin && normal(&known.target) != normal(target);
@@ -211,6 +233,15 @@ impl Vocabulary {
         end.or_else(|| match self.step(namespace, word) {
             Some(_) => None,
             None => keys(namespace, word).iter().find_map(|key| self.preferred.get(key)).map(String::as_str),
+        })
+    }
+
+    /// The aliases of the files of the workspace and of its packs, in order. One that has several spellings occurs once.
+    pub fn aliases(&self) -> impl Iterator<Item = Alias<'_>> {
+        self.entries.iter().filter_map(|((namespace, key), entry)| {
+            let (word, place) = entry.written.as_ref()?;
+            let is_first = keys(namespace, word).iter().map(|(_, key)| key).min() == Some(key);
+            is_first.then_some(Alias { namespace, word, target: &entry.target, place })
         })
     }
 

@@ -20,6 +20,22 @@ impl Catalog {
         own.into_iter().chain(self.active_packs().map(|pack| place(pack.path(), pack.directory()))).collect()
     }
 
+    /// The names of all agents, in order.
+    #[must_use]
+    pub fn agent_names(&self) -> Vec<String> {
+        let listed = self.agent_places().into_iter().filter_map(|(_, opened)| opened.ok()??.list().ok());
+        let is_agent = |name: &String| !name.starts_with('.');
+        let mut names: Vec<String> = listed
+            .flatten()
+            .filter(|listed| listed.directory)
+            .map(|listed| listed.name)
+            .filter(is_agent)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// The error for an unknown agent.
     #[must_use]
     pub fn unknown_agent(&self, id: &str) -> Error {

@@ -52,6 +52,9 @@ impl Catalog {
     }
 
     fn resolve_with(&self, name: &str, exists: impl Fn(&PromptId) -> bool) -> Result<PromptId> {
+        if let Some(id) = self.named_id(name) {
+            return id;
+        }
         let id = PromptId::from_store_name(name)?;
         if exists(&id) {
             return Ok(id);
@@ -236,6 +239,10 @@ impl Catalog {
         if let Some(entry) = recorded.and_then(|recorded| self.chosen(id, recorded, &usable)) {
             return choice(entry);
         }
+        // The caller named a file, so nothing else is meant.
+        if let Some(named) = usable.iter().find(|entry| *entry.root() == RootKind::Named) {
+            return choice(named);
+        }
         match usable.as_slice() {
             [] => Err(self.not_found(id)),
             [only] => choice(only),
@@ -349,6 +356,20 @@ impl Catalog {
         let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
         resolution::record_resolution(&directory, id, None, now)?;
         Ok(self.reload())
+    }
+
+    /// Takes back the last decision about `name`: the decision before it counts again. `None` if nothing was decided.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::set_resolution`].
+    pub fn undo_resolution(&self, name: &str, now: SystemTime) -> Result<Option<Self>> {
+        let id = self.resolve_with(name, |id| self.entries(id).next().is_some())?;
+        let directory = write::directory_beneath(self.root(), SHARED_PROMPTS)?;
+        match resolution::previous_choice(&directory, &id, self.resolutions().get(&id))? {
+            None => Ok(None),
+            Some(None) => self.unset_resolution(&id, now).map(Some),
+            Some(Some(choice)) => self.set_resolution(name, &choice.source, now).map(Some),
+        }
     }
 
     /// Records that the tool in the file `source` of a pack replaces `tool`; `None` removes the record.

@@ -69,9 +69,11 @@ impl Catalog {
 
     fn template_of_place(&self, from: &RootKind, name: &str) -> Result<Option<FoundTemplate>> {
         let is_library = |kind: &RootKind| matches!(kind, RootKind::Library(_));
+        let is_own =
+            |kind: &RootKind| matches!(kind, RootKind::Library(_) | RootKind::Foreign(_) | RootKind::Named);
         let steps: [&dyn Fn(&RootKind) -> bool; 6] = [
-            // A library is used in many workspaces, and none of them replaces parts of it by chance.
-            &|kind| is_library(from) && kind == from,
+            // A library and foreign files are used in many workspaces, and none of them replaces parts of it by chance.
+            &|kind| is_own(from) && kind == from,
             &|kind| *kind == RootKind::Shared,
             &|kind| kind == from,
             &|kind| matches!(kind, RootKind::Path(_)),

@@ -9,6 +9,7 @@ mod candidates;
 mod libraries;
 mod listing;
 mod lookup;
+mod overlay;
 mod packs;
 mod reach;
 mod tools;
@@ -20,7 +21,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use hinagata_document::{Code, Diagnostic, Error, Result, sort_diagnostics};
+use hinagata_document::{Code, Diagnostic, Error, Result, Severity, sort_diagnostics};
+use hinagata_exchange::Report;
 use hinagata_workspace::{
     Directory,
     layout::{AGENTS, BUILTIN_PROMPTS, PROMPTS, SHARED, SHARED_PROMPTS},
@@ -39,7 +41,10 @@ use crate::{
     Agent, Approvals, Defaults, PromptId, Resolutions, Vocabulary, agent, defaults,
     pack::{Pack, open_packs},
     resolution,
-    source::{Compiled, FileTree, Index, NoFiles, Root, RootKind, builtin, open_tree},
+    source::{
+        Compiled, Entry, FileTree, ForeignPlace, ForeignTree, Index, NoFiles, Root, RootKind, builtin,
+        open_tree, tree_as,
+    },
     store::{StorePrompts, StoreSnapshot},
     tool_document::ToolDocuments,
     vocab,
@@ -52,6 +57,8 @@ pub struct CatalogOptions {
     pub root: PathBuf,
     /// More directories with prompts, relative to the root; searched after the user's prompts and before packs.
     pub paths: Vec<String>,
+    /// Places with prompts of other formats; searched after `paths`.
+    pub foreign: Vec<ForeignPlace>,
     /// Other workspaces whose prompts are in the catalog; searched after `paths` and before packs.
     pub libraries: Vec<Library>,
     /// The approvals of packs; [`Approvals::load`] reads them from the user's state directory.
@@ -79,6 +86,10 @@ struct Inner {
     /// In search order; the packs by name.
     roots: Vec<Index>,
     packs: Vec<Arc<Pack>>,
+    /// Diagnostics of files of other formats that cannot be read.
+    foreign: Vec<Diagnostic>,
+    /// The files that callers name, each with the id of its prompt.
+    named: Vec<(String, Result<PromptId>)>,
     shared: Result<Option<Arc<Directory>>>,
     opening: Vec<Diagnostic>,
     vocabulary: OnceLock<(Vocabulary, Vec<Diagnostic>)>,
@@ -123,6 +134,8 @@ impl Catalog {
             options: CatalogOptions { store: Some(store), ..before.options.clone() },
             roots,
             packs: before.packs.clone(),
+            foreign: before.foreign.clone(),
+            named: before.named.clone(),
             shared: before.shared.clone(),
             opening: before.opening.clone(),
             vocabulary: before.vocabulary.clone(),
@@ -132,6 +145,12 @@ impl Catalog {
             stored,
         });
         Self(inner, self.1.clone())
+    }
+
+    /// Whether both are the same snapshot of the same files and documents, whoever may see how much of it.
+    #[must_use]
+    pub fn is_same_snapshot(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// The same snapshot for a caller with this reach: all other prompts are invisible.
@@ -193,6 +212,30 @@ impl Catalog {
             }
             add(RootKind::Path(place), prefix, open_tree(directory));
         }
+        let (mut of_foreign, mut foreign, mut named) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, place) in options.foreign.iter().enumerate() {
+            match ForeignTree::open(&options.root, place) {
+                Ok((tree, prefix, problems)) => {
+                    let kind = match &place.named {
+                        Some(name) => {
+                            let failed = problems.into_iter().find(|found| found.severity == Severity::Error);
+                            let id = failed.map_or_else(|| tree.named_id(name), |found| Err(found.error));
+                            named.push((name.clone(), id));
+                            RootKind::Named
+                        }
+                        None => {
+                            foreign.extend(problems);
+                            RootKind::Foreign(number)
+                        }
+                    };
+                    add(kind, prefix, Box::new(tree));
+                }
+                Err(error) => match &place.named {
+                    Some(name) => named.push((name.clone(), Err(error))),
+                    None => of_foreign.push(Diagnostic::error(&*place.path, error)),
+                },
+            }
+        }
         let mut of_libraries = Vec::new();
         for (place, directory) in open_libraries(&options, &mut of_libraries) {
             let prefix = directory.path().to_string_lossy().into_owned();
@@ -215,13 +258,17 @@ impl Catalog {
             roots.insert(place, index);
             stored = found;
         }
-        opening.extend(problems.into_iter().chain(missing_paths).chain(of_libraries).chain(found));
+        opening.extend(
+            problems.into_iter().chain(missing_paths).chain(of_foreign).chain(of_libraries).chain(found),
+        );
         let shared = workspace.as_ref().map_or(Ok(None), |workspace| workspace.directory(SHARED));
         let shared = shared.map(|directory| directory.map(Arc::new)).map_err(|error| error.in_file(SHARED));
         let inner = Arc::new(Inner {
             options,
             roots,
             packs,
+            foreign,
+            named,
             shared,
             opening,
             vocabulary: OnceLock::new(),
@@ -242,6 +289,23 @@ impl Catalog {
     /// The libraries.
     pub(crate) fn libraries(&self) -> &[Library] {
         &self.0.options.libraries
+    }
+
+    /// Diagnostics of files of other formats that cannot be read; each stands for a prompt.
+    pub(crate) fn foreign_problems(&self) -> &[Diagnostic] {
+        &self.0.foreign
+    }
+
+    /// The id of the prompt of a file that the caller named.
+    pub(crate) fn named_id(&self, name: &str) -> Option<Result<PromptId>> {
+        self.0.named.iter().find(|(known, _)| known == name).map(|(_, id)| id.clone())
+    }
+
+    /// What the translation of a prompt of another format lost; `None` for other prompts.
+    #[must_use]
+    pub fn foreign_report(&self, entry: &Entry) -> Option<&Report> {
+        let mut roots = self.0.roots.iter().filter(|index| index.root.kind == *entry.root());
+        roots.find_map(|index| tree_as::<ForeignTree>(&*index.root.tree)?.report(entry.name()))
     }
 
     /// The approvals of packs.
@@ -432,6 +496,7 @@ impl Catalog {
         }
         all.extend(self.namespace_conflicts());
         all.extend(self.0.stored.iter().cloned());
+        all.extend(self.0.foreign.iter().cloned());
         all.extend(self.store().into_iter().flat_map(|store| store.diagnostics.iter().cloned()));
         sort_diagnostics(all)
     }
@@ -439,6 +504,14 @@ impl Catalog {
     /// Reads every prompt and returns all diagnostics of the workspace.
     #[must_use]
     pub fn check(&self) -> Vec<Diagnostic> {
+        let mut all = self.check_files();
+        all.extend(self.0.roots.iter().flat_map(Index::iter).flat_map(|entry| entry.diagnostics()));
+        sort_diagnostics(all)
+    }
+
+    /// All diagnostics of the workspace but those of the definitions of prompts, which [`Entry::diagnostics`] returns.
+    #[must_use]
+    pub fn check_files(&self) -> Vec<Diagnostic> {
         let mut all = self.diagnostics();
         all.extend(self.check_agents());
         for index in &self.0.roots {
@@ -450,17 +523,6 @@ impl Catalog {
                     )
                 });
                 all.push(Diagnostic::warning(format!("{}/{name}", index.root.prefix), error));
-            }
-            for entry in index.iter() {
-                match entry.definition() {
-                    Err(error) if is_approval(&error) => {}
-                    Err(error) => all.push(Diagnostic::error(entry.source(), error)),
-                    Ok(found) => {
-                        all.extend(
-                            found.warnings.iter().map(|one| Diagnostic::warning(entry.source(), one.clone())),
-                        );
-                    }
-                }
             }
         }
         sort_diagnostics(all)
@@ -516,9 +578,4 @@ fn index_of_store(
         prompts.keep_usable(|id| known.find(id).filter_map(|entry| entry.store_prompt().cloned()).collect());
     }
     (Index::from_store(&prompts, known), prompts.diagnostics)
-}
-
-/// Whether the error is about an approval, which the diagnostics of the pack already report.
-fn is_approval(error: &Error) -> bool {
-    error.code() == Code::Approval
 }

@@ -62,6 +62,7 @@ impl Catalog {
     #[must_use]
     pub fn unread_for_list(&self) -> Vec<Diagnostic> {
         let mut all: Vec<Diagnostic> = self.opening_diagnostics().to_vec();
+        all.extend(self.foreign_problems().iter().cloned());
         all.extend(self.roots().iter().flat_map(|index| index.left_out.clone()));
         all.extend(self.resolution_problem(self.resolutions().problem()));
         all.extend(self.opened_packs().iter().flat_map(|pack| pack.problems()));

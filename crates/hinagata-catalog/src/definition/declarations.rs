@@ -10,10 +10,12 @@
 use hinagata_document::{Data, Fields, LineColumn, Node, truncate_for_display};
 use serde_json::{Map, Value, json};
 
-use super::parameter::{Origin, Parameter, ParameterClass, Parameters, ProjectValue, Proposals, ValueType};
+use super::parameter::{
+    ConversationValue, Origin, Parameter, ParameterClass, Parameters, ProjectValue, Proposals, ValueType,
+};
 
 /// The fields of a declaration.
-const FIELDS: [&str; 11] = [
+pub const PARAMETER_KEYS: [&str; 13] = [
     "name",
     "type",
     "default",
@@ -25,6 +27,9 @@ const FIELDS: [&str; 11] = [
     "schema",
     "enum",
     "complete",
+    "aliases",
+    // Read by checks of the prompt.
+    "untrusted",
 ];
 
 /// Names that have another meaning in templates.
@@ -146,9 +151,9 @@ fn implied_class(field: &str, node: &Node) -> Option<ParameterClass> {
 /// Warns of unknown fields. Fields of a JSON Schema are not checked: they may be keywords of the schema.
 fn warn_of_unknown_fields(fields: &mut Fields<'_>, path: &str, node: &Node) {
     for (key, value) in node.as_map().unwrap_or_default() {
-        if !FIELDS.contains(&key.as_str()) {
+        if !PARAMETER_KEYS.contains(&key.as_str()) {
             let message = format!("unknown field `{}` of a variable is ignored", truncate_for_display(key));
-            fields.warn_of_unknown(&format!("{path}.{key}"), value, (key, &message), &FIELDS);
+            fields.warn_of_unknown(&format!("{path}.{key}"), value, (key, &message), &PARAMETER_KEYS);
         }
     }
 }
@@ -226,6 +231,7 @@ fn parameter(
         unknown: Map::new(),
         place: Some(fields.place(node)),
         custom: None,
+        aliases: Vec::new(),
     };
     let (mut required, mut choices) = (None, None);
     for (key, value) in node.as_map().unwrap_or_default() {
@@ -242,6 +248,7 @@ fn parameter(
             "schema" => parameter.schema = Some(value.to_value()),
             "enum" => choices = Some(value.to_value()),
             "complete" => parameter.proposals = proposals(fields, &path, value),
+            "aliases" => parameter.aliases = fields.strings(&path, value),
             _ => {
                 parameter.unknown.insert(key.clone(), value.to_value());
             }
@@ -281,15 +288,19 @@ fn origin(fields: &mut Fields<'_>, path: &str, node: &Node) -> Origin {
         "system" => Some(Origin::System),
         "environ" => Some(Origin::Environ),
         "diff" => Some(Origin::Project(ProjectValue::Diff(None))),
+        "message" => Some(Origin::Conversation(ConversationValue::Message)),
+        "messages" => Some(Origin::Conversation(ConversationValue::Messages)),
         _ => None,
     };
     match node.as_map() {
         Some(entries) => project_value(fields, path, node, entries).map(Origin::Project).unwrap_or_default(),
-        None => fields.one_of(path, node, &["system", "environ", "diff"], named).unwrap_or_default(),
+        None => fields
+            .one_of(path, node, &["system", "environ", "diff", "message", "messages"], named)
+            .unwrap_or_default(),
     }
 }
 
-/// A value from the project: `{diff: REVISIONS}` or `{context: FIELDS}`.
+/// A value from the project: `{diff: REVISIONS}` or `{context: PARAMETER_KEYS}`.
 fn project_value(
     fields: &mut Fields<'_>,
     path: &str,
@@ -307,7 +318,7 @@ fn project_value(
             ))
         }
         _ => {
-            let hint = "write `system`, `environ`, `diff`, `{diff: \"main..HEAD\"}` or `{context: {include: [\"src/**\"]}}`";
+            let hint = "write `system`, `environ`, `diff`, `message`, `messages`, `{diff: \"main..HEAD\"}` or `{context: {include: [\"src/**\"]}}`";
             let message =
                 format!("`{path}` must be the name of a source, or an object with `diff` or `context`");
             fields.problem_with_hint(path, node, message, hint);

@@ -1,7 +1,8 @@
 //! The declarations of one file of a prompt, before all files are merged.
 
 use hinagata_document::{Data, Error, Fields, Node, Place, truncate_for_display};
-use hinagata_template::Language;
+use hinagata_module::Role;
+use hinagata_template::{Language, MessageLayout};
 use serde_json::{Map, Number, Value};
 
 use super::config::read_config;
@@ -31,6 +32,8 @@ pub(super) struct Draft {
     pub(super) body: Option<DraftBody>,
     pub(super) engine: Option<Language>,
     pub(super) undefined: Option<UndefinedMode>,
+    pub(super) layout: Option<MessageLayout>,
+    pub(super) drops_empty: Option<bool>,
     pub(super) on_error: Option<OnError>,
     pub(super) parameters: Parameters,
     pub(super) permissions: Option<Permissions>,
@@ -51,8 +54,8 @@ pub(super) enum DraftBody {
     Messages(Vec<DraftMessage>),
 }
 
-/// The known keys of a document; [`Draft::read_key`] reads them.
-const KEYS: [&str; 30] = [
+/// The known keys of a document; `Draft::read_key` reads them.
+pub const PROMPT_KEYS: [&str; 35] = [
     "prompt_id",
     "id",
     "name",
@@ -82,7 +85,12 @@ const KEYS: [&str; 30] = [
     "returns",
     "supports",
     "languages",
+    "role",
+    "locked",
     "metadata",
+    "layout",
+    "empty_messages",
+    "imported",
 ];
 
 /// Reads the keys of a document, or of `METADATA` of a `prompt.py`.
@@ -153,6 +161,16 @@ impl Draft {
             "undefined" => {
                 self.undefined = fields.one_of(key, node, &UndefinedMode::NAMES, UndefinedMode::from_name);
             }
+            "layout" => {
+                self.layout = fields.one_of(key, node, &MessageLayout::NAMES, MessageLayout::from_name);
+            }
+            "empty_messages" => {
+                self.drops_empty = fields.one_of(key, node, &["keep", "drop"], |word| match word {
+                    "keep" => Some(false),
+                    "drop" => Some(true),
+                    _ => None,
+                });
+            }
             "on_error" => self.on_error = fields.one_of(key, node, &OnError::NAMES, OnError::from_name),
             "inputs" | "variables" | "parameters" => {
                 self.parameters = declarations::read_parameters(fields, key, node);
@@ -169,10 +187,12 @@ impl Draft {
             "returns" => self.settings.returns = Some(node.to_value()),
             "supports" => self.settings.supports = fields.strings(key, node),
             "languages" => self.settings.languages = fields.strings(key, node),
+            "role" => self.settings.role = read_role(fields, node),
+            "locked" => self.settings.locked = fields.strings(key, node),
             "metadata" => self.read_metadata(fields, node),
             _ => {
                 self.unknown.insert(key.to_owned(), node.to_value());
-                fields.warn_of_typo(key, node, key, &KEYS);
+                fields.warn_of_typo(key, node, key, &PROMPT_KEYS);
             }
         }
     }
@@ -225,6 +245,8 @@ impl Draft {
             body: above.body.or(self.body),
             engine: above.engine.or(self.engine),
             undefined: above.undefined.or(self.undefined),
+            layout: above.layout.or(self.layout),
+            drops_empty: above.drops_empty.or(self.drops_empty),
             on_error: above.on_error.or(self.on_error),
             parameters: self.parameters.overlaid_by(&above.parameters),
             permissions: above.permissions.or(self.permissions),
@@ -242,12 +264,33 @@ impl Draft {
                     true => self.settings.languages,
                     false => above.settings.languages,
                 },
+                role: above.settings.role.or(self.settings.role),
+                locked: match above.settings.locked.is_empty() {
+                    true => self.settings.locked,
+                    false => above.settings.locked,
+                },
             },
             more: self.more,
             unknown: self.unknown,
             warnings: self.warnings,
         }
     }
+}
+
+/// The role of a text where the prompt is used as a model. Other programs may have a key of this name, so nothing is
+/// refused.
+fn read_role(fields: &mut Fields<'_>, node: &Node) -> Option<Role> {
+    let role = match node.as_str() {
+        Some("system") => Some(Role::System),
+        Some("user") => Some(Role::User),
+        Some("assistant") => Some(Role::Assistant),
+        _ => None,
+    };
+    if role.is_none() && !node.is_null() {
+        let message = "`role` has no effect: it is not a role of a message";
+        fields.warn_of_no_effect("role", node, ("role", message), "write `system`, `user` or `assistant`");
+    }
+    role
 }
 
 fn engine(fields: &mut Fields<'_>, node: &Node) -> Option<Language> {

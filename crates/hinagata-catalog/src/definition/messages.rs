@@ -23,6 +23,7 @@ pub(super) enum KnownRoles {
 pub(super) struct DraftMessage {
     role: DraftText,
     parts: Vec<DraftPart>,
+    history: Option<String>,
     unknown: Map<String, Value>,
 }
 
@@ -71,6 +72,7 @@ fn message(fields: &mut Fields<'_>, index: usize, node: &Node, roles: KnownRoles
     let mut draft = DraftMessage {
         role: DraftText::whole_lines(fields, node, "user"),
         parts: Vec::new(),
+        history: None,
         unknown: Map::new(),
     };
     for (key, value) in node.as_map().unwrap_or_default() {
@@ -78,13 +80,21 @@ fn message(fields: &mut Fields<'_>, index: usize, node: &Node, roles: KnownRoles
         match key.as_str() {
             "role" => draft.role = role(fields, &field, value, roles)?,
             "content" => draft.parts = content(fields, &field, value),
+            "history" => draft.history = Some(fields.string(&field, value)?),
             _ => {
                 draft.unknown.insert(key.clone(), value.to_value());
             }
         }
     }
+    if draft.history.is_some() && (node.get("role").is_some() || node.get("content").is_some()) {
+        fields.problem(
+            &path,
+            node,
+            format!("`{path}` has `history` and a message of its own; keep one of them"),
+        );
+    }
     for key in ["role", "content"] {
-        if node.get(key).is_none() {
+        if draft.history.is_none() && node.get(key).is_none() {
             fields.problem(&path, node, format!("`{path}` has no `{key}`"));
         }
     }
@@ -173,7 +183,8 @@ impl DraftMessage {
             true => Role::Template(self.role.finish(engine)),
             false => Role::Other(self.role.text.as_ref().into()),
         });
-        Message { role, parts: self.parts.into_iter().map(part).collect(), unknown: self.unknown }
+        let parts = self.parts.into_iter().map(part).collect();
+        Message { role, parts, history: self.history, unknown: self.unknown }
     }
 }
 

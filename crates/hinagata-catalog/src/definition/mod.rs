@@ -21,6 +21,8 @@ mod view;
 pub use hinagata_template::Language;
 
 pub use computed::Computed;
+pub use declarations::PARAMETER_KEYS;
+pub use draft::PROMPT_KEYS;
 pub use hinagata_document::yaml_value;
 pub use inherit::Inherited;
 pub use limits::{PromptLimits, RenderLimits};
@@ -29,7 +31,9 @@ pub use model::{
     TemplateText, UndefinedMode,
 };
 pub use module::{AdHocModules, EvaluatedEntries, ModuleBody, PRESETS, module_error, preset};
-pub use parameter::{Origin, Parameter, ParameterClass, Parameters, ProjectValue, Proposals, ValueType};
+pub use parameter::{
+    ConversationValue, Origin, Parameter, ParameterClass, Parameters, ProjectValue, Proposals, ValueType,
+};
 pub use read::{PromptFiles, definition_from_json, read_again, read_definition};
 
 pub(crate) use declarations::read_parameters;

@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use hinagata_document::{Error, Place, TextOrigin};
-use hinagata_module::driver::RequestOptions;
-use hinagata_template::Language;
+use hinagata_document::{Error, LineColumn, Place, TextOrigin};
+use hinagata_module::{Role as ModuleRole, driver::RequestOptions};
+use hinagata_template::{Language, MessageLayout};
 use serde_json::{Map, Value};
 
 use super::{limits::PromptLimits, module::ModuleBody, parameter::Parameters};
@@ -33,6 +33,10 @@ pub struct Definition {
     pub hooks: Hooks,
     /// How undefined variables behave; `None` leaves it to the kind of source.
     pub undefined: Option<UndefinedMode>,
+    /// What happens to whitespace around messages that the template starts.
+    pub layout: MessageLayout,
+    /// Whether messages of whitespace alone are left out.
+    pub drops_empty: bool,
     /// The effect of a failed tool call; `None` leaves it to the tool.
     pub on_error: Option<OnError>,
     /// Keys that the engine does not use itself: `output`, `model`, `config`, `supports`, `returns`.
@@ -125,6 +129,8 @@ pub struct Message {
     pub role: Role,
     /// The parts of its content.
     pub parts: Vec<Part>,
+    /// The variable with earlier messages that stand in its place.
+    pub history: Option<String>,
     /// Unknown keys.
     pub unknown: Map<String, Value>,
 }
@@ -212,6 +218,8 @@ pub struct Hooks {
     pub pre_render: Option<Hook>,
     /// Whether there is a `post_render`.
     pub post_render: Option<Hook>,
+    /// Where `post_render` is defined.
+    pub post_render_at: Option<LineColumn>,
     /// The source to run, when there is a `prompt.py`.
     pub source: Option<Arc<str>>,
     /// Constants that are unknown until the file is run, with their places.
@@ -311,6 +319,10 @@ pub struct Settings {
     pub languages: Vec<String>,
     /// The result of the prompt.
     pub returns: Option<Value>,
+    /// The role of a prompt that is one text, where it is used as a model.
+    pub role: Option<ModuleRole>,
+    /// What callers that use the prompt as a model cannot set: names of request fields, `system`, `messages`.
+    pub locked: Vec<String>,
 }
 
 impl Settings {

@@ -48,6 +48,28 @@ pub enum Origin {
     Environ,
     /// The project directory of the caller.
     Project(ProjectValue),
+    /// The conversation of a caller that uses the prompt as a model.
+    Conversation(ConversationValue),
+}
+
+/// What a parameter takes of the messages of a caller that uses the prompt as a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ConversationValue {
+    /// The last text of the user.
+    Message,
+    /// All messages.
+    Messages,
+}
+
+impl ConversationValue {
+    /// The name in a definition.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Messages => "messages",
+        }
+    }
 }
 
 /// A text that is made from the project directory of the caller.
@@ -97,13 +119,14 @@ impl Origin {
             Self::System => Some("system".into()),
             Self::Environ => Some("environ".into()),
             Self::Project(value) => Some(value.to_json()),
+            Self::Conversation(value) => Some(value.as_str().into()),
         }
     }
 }
 
 impl Proposals {
     /// The proposals as JSON, in the form of a file.
-    fn to_json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         match self {
             Self::List(values) => json!(values),
             Self::Files(pattern) => json!({"glob": pattern}),
@@ -144,6 +167,8 @@ pub struct Parameter {
     pub unknown: Map<String, Value>,
     /// The place of the declaration.
     pub place: Option<Place>,
+    /// Other spellings of the name that a caller may use.
+    pub aliases: Vec<String>,
     /// The custom declaration of the same name, whose default has a lower rank.
     pub custom: Option<Box<Self>>,
 }
@@ -169,6 +194,7 @@ impl Parameter {
             ("secret", yes(self.secret)),
             ("schema", self.schema.clone()),
             ("complete", self.proposals.as_ref().map(Proposals::to_json)),
+            ("aliases", (!self.aliases.is_empty()).then(|| json!(self.aliases))),
         ];
         let known = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         Value::Object(known.chain(self.unknown.clone()).collect())

@@ -222,6 +222,7 @@ impl Reader<'_> {
         let hooks = Hooks {
             pre_render: module.pre_render,
             post_render: module.post_render,
+            post_render_at: module.post_render_at,
             source: Some(Arc::clone(&text)),
             needs_loading,
         };
@@ -352,6 +353,8 @@ impl Reader<'_> {
             limits: draft.limits.unwrap_or_default(),
             hooks,
             undefined: draft.undefined,
+            layout: draft.layout.unwrap_or_default(),
+            drops_empty: draft.drops_empty.unwrap_or_default(),
             on_error: draft.on_error,
             settings: draft.settings,
             unknown: draft.unknown,

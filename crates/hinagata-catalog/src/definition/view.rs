@@ -7,7 +7,7 @@ use super::{
     inherit::Inherited,
     limits::RenderLimits,
     model::{Body, Definition, Hook, Message, Role, UndefinedMode},
-    parameter::{Parameter, ParameterClass},
+    parameter::{Parameter, ParameterClass, Proposals},
 };
 use crate::tool_document::OnError;
 
@@ -82,6 +82,7 @@ fn parameter(parameter: &Parameter) -> Value {
         "from": parameter.from,
         "secret": parameter.secret,
         "schema": parameter.schema,
+        "complete": parameter.proposals.as_ref().map(Proposals::to_json),
         "unknown": parameter.unknown,
         "declared": place.map(|place| json!({"file": place.file, "line": place.line, "column": place.column})),
     })
@@ -147,6 +148,8 @@ fn settings(definition: &Definition) -> Value {
     add_field("returns", settings.returns.clone());
     add_field("languages", (!settings.languages.is_empty()).then(|| settings.languages.clone().into()));
     add_field("supports", (!settings.supports.is_empty()).then(|| settings.supports.clone().into()));
+    add_field("role", settings.role.map(|role| role.name().into()));
+    add_field("locked", (!settings.locked.is_empty()).then(|| settings.locked.clone().into()));
     Value::Object(fields)
 }
 

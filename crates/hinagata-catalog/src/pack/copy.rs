@@ -1,7 +1,7 @@
 //! Copies of approved packs, and the digest of all files of a pack.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, HashSet},
     fs::{self, OpenOptions},
     io::{self, Write as _},
     path::Path,
@@ -36,19 +36,26 @@ impl PackCopy {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write_error(error)),
             _ => {}
         }
-        let mut files = BTreeMap::new();
+        let (mut files, mut made) = (BTreeMap::new(), HashSet::new());
         let mut manifest = None;
         for read in read_all(directory, pack)? {
             let (path, bytes) = read?;
-            write_copy(&place.join(&path), &bytes).map_err(write_error)?;
+            let copy = place.join(&path);
+            let above = copy.parent().unwrap_or(place);
+            if !made.contains(above) {
+                write::make_directory(above, Readers::Owner).map_err(write_error)?;
+                made.insert(above.to_owned());
+            }
+            write_copy(&copy, &bytes).map_err(write_error)?;
             if path == "pack.json" {
                 manifest = Some(read_manifest(pack, &bytes)?);
             }
             files.insert(path, Digest::sha256(&bytes));
         }
+        write::sync_tree(place).map_err(write_error)?;
         let no_manifest =
             || Error::definition(Reason::NoManifest, format!("the pack `{pack}` has no pack.json"));
-        Ok(Self { content: content(&files), files, manifest: manifest.ok_or_else(no_manifest)? })
+        Ok(Self { content: tree_digest(&files), files, manifest: manifest.ok_or_else(no_manifest)? })
     }
 }
 
@@ -116,11 +123,11 @@ pub fn content_digest(directory: &Directory, walked: &Walked) -> Option<Digest> 
         Some((path.clone(), Digest::sha256(&bytes)))
     };
     let files: Option<BTreeMap<String, Digest>> = walked.files.keys().map(digest).collect();
-    files.filter(|_| walked.refused.is_empty()).map(|files| content(&files))
+    files.filter(|_| walked.refused.is_empty()).map(|files| tree_digest(&files))
 }
 
 /// The SHA-256 over all files: of the lines `SHA-256 path` in the order of paths.
-fn content(files: &BTreeMap<String, Digest>) -> Digest {
+pub fn tree_digest(files: &BTreeMap<String, Digest>) -> Digest {
     let mut digester = Sha256Digester::default();
     for (path, digest) in files {
         digester.add(format!("{digest} {path}\n").as_bytes());
@@ -128,25 +135,13 @@ fn content(files: &BTreeMap<String, Digest>) -> Digest {
     digester.finish()
 }
 
+/// Writes a file that is read-only, against accidental writes.
 fn write_copy(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    write::make_directory(path.parent().unwrap_or(path), Readers::Owner)?;
-    let mut file =
-        write::refuse_links(OpenOptions::new().write(true).create_new(true), Readers::Owner).open(path)?;
-    file.write_all(bytes)?;
-    protect(&file)?;
-    file.sync_data()
-}
-
-/// Makes a file of a copy read-only, against accidental writes.
-#[cfg(unix)]
-fn protect(file: &fs::File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt as _;
-    file.set_permissions(fs::Permissions::from_mode(0o400))
-}
-
-#[cfg(not(unix))]
-fn protect(_: &fs::File) -> io::Result<()> {
-    Ok(())
+    let mut options = OpenOptions::new();
+    write::refuse_links(options.write(true).create_new(true), Readers::Owner);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o400);
+    options.open(path)?.write_all(bytes)
 }
 
 /// Moves the copy `new` to `place`, whose name contains the digest. An existing copy stays if it `is_intact`.

@@ -56,6 +56,8 @@ pub struct Manifest {
     pub providers: Vec<VariableProvider>,
     /// The replacements that it proposes.
     pub replaces: Replaces,
+    /// The packs that it requires, each with a range of versions such as `1.2`.
+    pub requires: BTreeMap<String, String>,
     /// Unknown keys.
     pub extra: Map<String, Value>,
     /// Warnings about likely mistakes, such as misspelled keys.
@@ -63,7 +65,7 @@ pub struct Manifest {
 }
 
 /// The known keys.
-const KEYS: [&str; 9] = [
+pub const MANIFEST_KEYS: [&str; 10] = [
     "pack_id",
     "name",
     "version",
@@ -73,6 +75,7 @@ const KEYS: [&str; 9] = [
     "prompts",
     "variable_providers",
     "replaces",
+    "requires",
 ];
 
 /// The kinds of replacements that a pack can propose.
@@ -159,6 +162,7 @@ impl Manifest {
             }
             "prompts" => self.prompts = fields.strings(key, node),
             "variable_providers" => self.providers = providers(fields, node),
+            "requires" => self.requires = names(fields, key, node),
             "replaces" => {
                 for (what, value) in fields.map(key, node) {
                     let names = names(fields, &format!("replaces.{what}"), value);
@@ -176,7 +180,7 @@ impl Manifest {
             }
             _ => {
                 self.extra.insert(key.to_owned(), node.to_value());
-                fields.warn_of_typo(key, node, key, &KEYS);
+                fields.warn_of_typo(key, node, key, &MANIFEST_KEYS);
             }
         }
     }

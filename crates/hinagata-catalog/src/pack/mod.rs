@@ -22,9 +22,9 @@ pub use files::{PackLimits, Refused};
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 
 pub use changes::Changes;
-pub use copy::{content_digest, refusal_error};
+pub use copy::{content_digest, refusal_error, tree_digest};
 pub use files::{PYTHON_CACHE, Walked, walk_pack};
-pub use manifest::LARGEST_MANIFEST;
+pub use manifest::{LARGEST_MANIFEST, MANIFEST_KEYS};
 pub use opened::Pack;
 pub use record::{Decisions, PackState, Record};
 pub use seal::Seal;

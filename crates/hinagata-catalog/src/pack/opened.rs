@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use hinagata_document::{Code, Diagnostic, Error, Hint, Reason, Result};
+use hinagata_document::{Code, Diagnostic, Digest, Error, Hint, Reason, Result};
 use hinagata_workspace::{
     Directory, decode_text,
     layout::{PACKS, PROMPTS},
@@ -33,6 +33,12 @@ impl Pack {
     /// Its seal.
     pub fn seal(&self) -> &Arc<Seal> {
         &self.seal
+    }
+
+    /// The SHA-256 over all approved files, if the pack is approved and unchanged.
+    #[must_use]
+    pub fn approved_content(&self) -> Option<Digest> {
+        (self.approval() == Approval::Approved).then(|| self.seal.content())?
     }
 
     /// The directory with its prompts, if it has one.

@@ -80,6 +80,11 @@ impl Seal {
         })
     }
 
+    /// Notes that the pack was approved just now, when all its files were hashed. Nothing is hashed again for this snapshot.
+    pub fn note_approved(&self) {
+        let _ = self.approval.set(Approval::Approved);
+    }
+
     fn is_rejected(&self) -> bool {
         let Kind::Recorded { state, .. } = &self.kind else { return false };
         // Unreadable decisions may contain a rejection.
@@ -171,6 +176,29 @@ impl Seal {
         let Some(Ok((_, record))) = self.record() else { return Vec::new() };
         let name = |path: &String| path.strip_prefix(directory)?.strip_prefix('/').map(str::to_owned);
         record.files.keys().filter_map(name).filter(|name| !name.contains('/')).collect()
+    }
+
+    /// The paths of the approved files beneath `directory` of `base`, a directory of the pack, from `base`, in order.
+    pub(crate) fn approved_beneath(&self, base: &str, directory: &str) -> Vec<String> {
+        let Some(Ok((_, record))) = self.record() else { return Vec::new() };
+        let inner = |path: &String| {
+            let inner = path.strip_prefix(base)?.strip_prefix('/')?;
+            inner.strip_prefix(directory)?.starts_with('/').then(|| inner.to_owned())
+        };
+        record.files.keys().filter_map(inner).collect()
+    }
+
+    /// The bytes of the approved file with this path from the pack; `None` without an approval, or if it was not
+    /// approved.
+    ///
+    /// # Errors
+    /// Code `approval`, reason `copy`, when the approved copy has changed; those of reading.
+    pub fn approved_bytes(&self, path: &str, largest: u64) -> Result<Option<Vec<u8>>> {
+        let Some(record) = self.record() else { return Ok(None) };
+        match record?.1.files.get(path) {
+            Some(approved) => Ok(Some(self.copy()?.read(path, approved, largest)?.0)),
+            None => Ok(None),
+        }
     }
 
     /// Whether the pack has files in `directory`, a path from the pack.

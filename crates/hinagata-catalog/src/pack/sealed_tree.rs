@@ -9,7 +9,7 @@ use hinagata_workspace::{
 };
 
 use super::Seal;
-use crate::source::{DirectoryNames, FileTree, list_directories, list_partials, tree_as};
+use crate::source::{DirectoryNames, FileTree, list_directories, list_files, list_partials, tree_as};
 
 /// The directory with the prompts of a pack, and its seal.
 #[derive(Debug)]
@@ -58,6 +58,13 @@ impl FileTree for SealedTree {
         }
         let files = self.seal.approved_names(&format!("{PROMPTS}/{PARTIALS}"));
         files.into_iter().map(|name| format!("{PARTIALS}/{name}")).collect()
+    }
+
+    fn list_files(&self, directory: &str, most: usize) -> Vec<String> {
+        match self.seal.is_sealed() {
+            true => self.seal.approved_beneath(PROMPTS, directory).into_iter().take(most).collect(),
+            false => list_files(&self.directory, directory, most),
+        }
     }
 
     fn is_same(&self, other: &dyn FileTree) -> bool {

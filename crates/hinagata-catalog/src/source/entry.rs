@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use hinagata_document::{Code, Digest, Result};
+use hinagata_document::{Code, Diagnostic, Digest, Result};
 use hinagata_workspace::Stamp;
 
 use super::{Root, RootKind};
@@ -31,7 +31,7 @@ const MARKS: [&str; 11] = [
 ];
 
 /// The directory of a source root with modules that override presets.
-const PRESETS: &str = "presets";
+pub(super) const PRESETS: &str = "presets";
 
 /// A prompt of a source: a directory, or a document of the store.
 #[derive(Debug)]
@@ -162,6 +162,19 @@ impl Entry {
         self.loaded().definition.clone()
     }
 
+    /// What is wrong with the definition. That a pack is not approved is a diagnostic of the pack.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        match self.definition() {
+            Err(error) if error.code() == Code::Approval => Vec::new(),
+            Err(error) => vec![Diagnostic::error(self.source(), error)],
+            Ok(found) => {
+                let warnings = found.warnings.iter();
+                warnings.map(|one| Diagnostic::warning(self.source(), one.clone())).collect()
+            }
+        }
+    }
+
     fn loaded(&self) -> &Loaded {
         self.loaded.get_or_init(|| {
             if let Some(prompt) = &self.stored {
@@ -189,6 +202,13 @@ impl Entry {
     /// The bytes of the file called `name` in this directory.
     pub fn bytes(&self, name: &str, largest: u64) -> Result<Option<Vec<u8>>> {
         self.root.tree.read_bytes(&self.path(name), largest)
+    }
+
+    /// The sorted paths of its files beneath its directory, at most `most`.
+    #[must_use]
+    pub fn list_files(&self, most: usize) -> Vec<String> {
+        let inner = |path: String| Some(path.strip_prefix(self.name())?.strip_prefix('/')?.to_owned());
+        self.root.tree.list_files(self.name(), most).into_iter().filter_map(inner).collect()
     }
 
     /// Refuses a file of this directory whose name indicates secrets.

@@ -2,17 +2,22 @@
 
 pub(crate) mod builtin;
 mod entry;
+mod foreign;
+mod overlay;
 mod tree;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use hinagata_document::{Diagnostic, Error, Reason, Result};
 use hinagata_workspace::{LinkTarget, layout::PARTIALS};
 
 pub use entry::Entry;
+use entry::PRESETS;
+pub use foreign::{ForeignFiles, ForeignPlace, ForeignTree, unknown_format, with_shown_path};
 pub use hinagata_workspace::{Directory, ReadFile, Refused, Stamp};
+pub use overlay::{OverlayTree, UnsavedTexts};
 pub use tree::{Compiled, DirectoryNames, FileTree, NoFiles};
-pub(crate) use tree::{list_directories, list_partials, open_tree, tree_as};
+pub(crate) use tree::{list_directories, list_files, list_partials, open_tree, tree_as};
 
 use crate::{
     PackId, PromptId,
@@ -28,6 +33,10 @@ pub enum RootKind {
     Path(usize),
     /// The prompts of a library, by its index in the list of libraries.
     Library(usize),
+    /// Prompts of other formats, by their index in the list of places.
+    Foreign(usize),
+    /// A file of another format that the caller named.
+    Named,
     /// The prompts of a pack.
     Pack(PackId),
     /// The store.
@@ -71,10 +80,10 @@ impl Index {
         let left_out = links.map(|(name, leads)| link_diagnostic(&root.prefix, &name, leads)).collect();
         let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new(), left_out };
         for name in names {
-            if name.starts_with('.') || name == PARTIALS || name == "__pycache__" {
+            if !is_prompt_name(&name) {
                 continue;
             }
-            let Some(id) = PromptId::from_directory_name(&name) else {
+            let Some(id) = index.root.tree.prompt_id(&name) else {
                 index.unnamed.push(name);
                 continue;
             };
@@ -131,13 +140,46 @@ impl Index {
         self.entries.get(place).map(|entry| entry.id().as_str())
     }
 
+    /// The same prompts with unsaved texts in the place of some files, by path beneath the source root. Prompts without
+    /// an unsaved text are shared, and the source root is not listed again.
+    #[must_use]
+    pub fn with_unsaved(&self, texts: UnsavedTexts) -> Self {
+        let Root { kind, prefix, .. } = &*self.root;
+        let mut names: BTreeSet<String> =
+            texts.keys().filter_map(|path| Some(path.split_once('/')?.0.to_owned())).collect();
+        if names.contains(PRESETS) {
+            // Modules read presets besides the files of their own directory.
+            names.extend(self.entries.iter().map(|entry| entry.name().to_owned()));
+        }
+        let tree = Box::new(OverlayTree::new(Arc::clone(&self.root), texts));
+        let root = Arc::new(Root { kind: kind.clone(), prefix: prefix.clone(), tree });
+        let mut index = Self { root: Arc::clone(&root), ..self.clone() };
+        for name in names.into_iter().filter(|name| is_prompt_name(name)) {
+            let Some(id) = root.tree.prompt_id(&name) else {
+                if !index.unnamed.contains(&name) {
+                    index.unnamed.push(name);
+                }
+                continue;
+            };
+            let place =
+                index.entries.partition_point(|entry| (entry.id(), entry.name()) < (&id, name.as_str()));
+            let is_known = index.entries.get(place).is_some_and(|entry| entry.name() == name);
+            let entry = Arc::new(Entry::new(id, &name, Arc::clone(&root)));
+            match is_known {
+                true => index.entries[place] = entry,
+                false => index.entries.insert(place, entry),
+            }
+        }
+        index
+    }
+
     /// The prompt whose directory is `source`.
     pub(crate) fn entry_at(&self, source: &str) -> Option<&Arc<Entry>> {
         if self.root.kind == RootKind::Store {
             return self.entries.iter().find(|entry| entry.source() == source);
         }
         let name = source.strip_prefix(self.root.prefix.as_str())?.strip_prefix('/')?;
-        self.entry_of(&PromptId::from_directory_name(name)?, name).filter(|entry| entry.is_prompt())
+        self.entry_of(&self.root.tree.prompt_id(name)?, name).filter(|entry| entry.is_prompt())
     }
 
     /// The links with this id that cannot be followed.
@@ -147,6 +189,11 @@ impl Index {
             PromptId::from_directory_name(name).is_some_and(|found| found == *id)
         })
     }
+}
+
+/// Whether a directory with this name may be a prompt, if it has the files of one.
+fn is_prompt_name(name: &str) -> bool {
+    !name.starts_with('.') && name != PARTIALS && name != "__pycache__"
 }
 
 /// The warning that a directory is ignored because it is a link that cannot be followed.

@@ -9,6 +9,7 @@ use hinagata_document::{Digest, Result};
 use hinagata_workspace::{Directory, DirectoryEntry, LinkTarget, Stamp, layout::PARTIALS, secret};
 
 use super::builtin;
+use crate::PromptId;
 
 /// Names of directories, and names of links that cannot be followed.
 pub type DirectoryNames = (Vec<String>, Vec<(String, LinkTarget)>);
@@ -27,11 +28,19 @@ pub trait FileTree: Any + fmt::Debug + Send + Sync {
     /// Sets `present` for each of `files` that exists in the directory called `name`.
     fn mark_present(&self, name: &str, files: &[&str], present: &mut [bool]);
 
+    /// The id of the directory called `name`; `None` when the name is not a valid id.
+    fn prompt_id(&self, name: &str) -> Option<PromptId> {
+        PromptId::from_directory_name(name)
+    }
+
     /// The names of the directories, and the names of links that cannot be followed.
     fn list_directories(&self) -> Result<DirectoryNames>;
 
     /// The paths of the partials.
     fn list_partials(&self) -> Vec<String>;
+
+    /// The sorted paths of the files beneath `directory`, at most `most`. Hidden files are left out.
+    fn list_files(&self, directory: &str, most: usize) -> Vec<String>;
 
     /// Whether both trees read the same files in the same way.
     fn is_same(&self, other: &dyn FileTree) -> bool;
@@ -85,6 +94,33 @@ pub(crate) fn list_partials(directory: &Directory) -> Vec<String> {
     files.map(|listed| format!("{PARTIALS}/{}", listed.name)).collect()
 }
 
+/// How deep directories of a prompt are searched for files.
+const DEEPEST: usize = 8;
+
+/// The sorted paths of the files beneath the directory `name`, at most `most`. Hidden files, compiled Python and linked
+/// directories are left out.
+pub(crate) fn list_files(directory: &Directory, name: &str, most: usize) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut left = vec![(name.to_owned(), 0)];
+    while let Some((path, depth)) = left.pop() {
+        let Ok(Some(found)) = directory.directory(&path) else { continue };
+        for DirectoryEntry { name, directory, link } in found.list().unwrap_or_default() {
+            if name.starts_with('.') || name == "__pycache__" || name.contains('\u{fffd}') {
+                continue;
+            }
+            let inner = format!("{path}/{name}");
+            let is_file = if link { matches!(found.link_is_directory(&name), Ok(false)) } else { !directory };
+            match is_file {
+                true if files.len() < most => files.push(inner),
+                false if !link && depth < DEEPEST && files.len() < most => left.push((inner, depth + 1)),
+                _ => {}
+            }
+        }
+    }
+    files.sort_unstable();
+    files
+}
+
 impl FileTree for Directory {
     fn read_text(&self, path: &str, largest: u64) -> Result<Option<(Arc<str>, Option<Stamp>)>> {
         Ok(self.read(path, largest)?.map(|file| (file.text, Some(file.stamp))))
@@ -108,6 +144,10 @@ impl FileTree for Directory {
 
     fn list_partials(&self) -> Vec<String> {
         list_partials(self)
+    }
+
+    fn list_files(&self, directory: &str, most: usize) -> Vec<String> {
+        list_files(self, directory, most)
     }
 
     fn is_same(&self, other: &dyn FileTree) -> bool {
@@ -153,6 +193,10 @@ impl FileTree for Compiled {
         builtin::partial_names().into_iter().map(|name| format!("{PARTIALS}/{name}")).collect()
     }
 
+    fn list_files(&self, directory: &str, most: usize) -> Vec<String> {
+        builtin::file_names(directory).take(most).map(str::to_owned).collect()
+    }
+
     fn is_same(&self, other: &dyn FileTree) -> bool {
         tree_as::<Self>(other).is_some()
     }
@@ -188,6 +232,10 @@ impl FileTree for NoFiles {
     }
 
     fn list_partials(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn list_files(&self, _directory: &str, _most: usize) -> Vec<String> {
         Vec::new()
     }
 

@@ -1,9 +1,11 @@
 //! Builds elements from the entries of a module file and the values of a call.
 
+use std::sync::Arc;
+
 use hinagata_document::{Code, Error, Place, Reason, Result};
 use hinagata_module::{
-    Attachment, Chunk, Content, Elements, JsonElement, Material, Message, MessageReader, Role, Text, Texts,
-    ToolCall, ToolValue, Yielded, escape_headings, read_messages,
+    Attachment, Chunk, Content, Elements, JsonContent, JsonElement, Material, Message, MessageReader, Role,
+    Text, Texts, ToolCall, ToolValue, Yielded, escape_headings, read_messages,
 };
 use hinagata_value::ValueType;
 use serde_json::{Map, Value, json};
@@ -23,6 +25,21 @@ pub(crate) trait Values {
 
     /// The value at a path that an element requires.
     fn required_value(&self, path: &PathUse) -> Result<Option<&Value>>;
+
+    /// Whether texts and data are to be noted.
+    fn is_recorded(&self) -> bool {
+        false
+    }
+
+    /// Notes texts that were read from the value at a path, in the order of the value.
+    fn note_texts(&mut self, path: &PathUse, texts: &[Text]) {
+        let _ = (path, texts);
+    }
+
+    /// Notes the paths and templates that data was made of.
+    fn note_data(&mut self, data: &Arc<Value>, paths: &[&PathUse], templates: &[usize]) {
+        let _ = (data, paths, templates);
+    }
 
     /// Counts produced bytes, so that a loop over much data cannot exceed the output limit.
     fn charge(&mut self, bytes: usize) -> Result<()>;
@@ -71,9 +88,9 @@ pub(crate) fn build_elements(body: &BodySpec, values: &mut dyn Values, all: &mut
 fn add(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<()> {
     match body {
         BodySpec::Text(TextSpec::Path(path)) => {
-            for text in texts_at(path, values)? {
-                all.push(Yielded::Text(text));
-            }
+            let texts = texts_at(path, values)?;
+            values.note_texts(path, &texts);
+            all.extend(texts.into_iter().map(Yielded::Text));
         }
         BodySpec::Text(spec) => all.push(Yielded::Text(text(spec, values)?)),
         BodySpec::Message(spec) => all.push(Yielded::Element(message(spec, values)?.into())),
@@ -88,6 +105,11 @@ fn add(body: &BodySpec, values: &mut dyn Values, all: &mut Elements) -> Result<(
                 ValueSpec::Text(TextSpec::Fixed(text)) => JsonElement::text(text.clone()),
                 spec => JsonElement::new(value(spec, values)?),
             };
+            if let (true, JsonContent::Value(data)) = (values.is_recorded(), &element.content) {
+                let (mut paths, mut templates) = (Vec::new(), Vec::new());
+                spec.collect_inputs(&mut paths, &mut templates);
+                values.note_data(data, &paths, &templates);
+            }
             all.push(Yielded::Element(element.into()));
         }
     }
@@ -138,8 +160,24 @@ fn text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
         TextSpec::Fixed(text) => Ok(text.clone()),
         TextSpec::Template(number) => values.template(*number),
         TextSpec::Path(path) => {
-            values.value(path)?.map_or_else(|| Ok(Text::default()), |value| plain(value, path))
+            let text = values.value(path)?.map_or_else(|| Ok(Text::default()), |value| plain(value, path))?;
+            Ok(noted(text, path, values))
         }
+    }
+}
+
+/// A text that was read from the value at a path.
+fn noted(text: Text, path: &PathUse, values: &mut dyn Values) -> Text {
+    values.note_texts(path, std::slice::from_ref(&text));
+    text
+}
+
+/// Notes every text of messages and attachments that were read from the value at a path.
+fn note_all(path: &PathUse, values: &mut dyn Values, visit: impl FnOnce(&mut dyn FnMut(&Text))) {
+    if values.is_recorded() {
+        let mut texts = Vec::new();
+        visit(&mut |text| texts.push(text.clone()));
+        values.note_texts(path, &texts);
     }
 }
 
@@ -147,7 +185,9 @@ fn text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
 fn required_text(spec: &TextSpec, values: &mut dyn Values) -> Result<Text> {
     match spec {
         TextSpec::Path(path) => {
-            values.required_value(path)?.map_or_else(|| Ok(Text::default()), |value| plain(value, path))
+            let found = values.required_value(path)?;
+            let text = found.map_or_else(|| Ok(Text::default()), |value| plain(value, path))?;
+            Ok(noted(text, path, values))
         }
         spec => text(spec, values),
     }
@@ -159,7 +199,10 @@ fn optional_text(spec: Option<&TextSpec>, values: &mut dyn Values) -> Result<Opt
         None => Ok(None),
         Some(TextSpec::Path(path)) => match values.value(path)? {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => plain(value, path).map(Some),
+            Some(value) => {
+                let text = plain(value, path)?;
+                Ok(Some(noted(text, path, values)))
+            }
         },
         Some(spec) => text(spec, values).map(Some),
     }
@@ -227,7 +270,11 @@ fn attachments(spec: &AttachmentsSpec, values: &mut dyn Values) -> Result<Vec<At
             .collect(),
         AttachmentsSpec::Path(path) => match values.value(path)? {
             None | Some(Value::Null) => Ok(Vec::new()),
-            Some(given) => attachments_of(given, path),
+            Some(given) => {
+                let all = attachments_of(given, path)?;
+                note_all(path, values, |visit| all.iter().for_each(|one| one.visit_texts(visit)));
+                Ok(all)
+            }
         },
     }
 }
@@ -297,9 +344,16 @@ fn message(spec: &MessageSpec, values: &mut dyn Values) -> Result<Message> {
 fn message_content(spec: &TextSpec, values: &mut dyn Values) -> Result<Content> {
     let TextSpec::Path(path) = spec else { return text(spec, values).map(Content::from) };
     match values.value(path)? {
-        Some(parts @ Value::Array(_)) => attachments_of(parts, path).map(Content::Parts),
+        Some(parts @ Value::Array(_)) => {
+            let parts = attachments_of(parts, path)?;
+            note_all(path, values, |visit| parts.iter().for_each(|one| one.visit_texts(visit)));
+            Ok(Content::Parts(parts))
+        }
         None => Ok(Content::default()),
-        Some(value) => plain(value, path).map(Content::from),
+        Some(value) => {
+            let text = plain(value, path)?;
+            Ok(Content::from(noted(text, path, values)))
+        }
     }
 }
 
@@ -313,6 +367,7 @@ fn conversation(path: &PathUse, values: &mut dyn Values) -> Result<Vec<Message>>
         Some(one) => MessageReader::new().read_message(one).map(|message| vec![message]),
     };
     let messages = messages.map_err(|error| shape_error(path, &error))?;
+    note_all(path, values, |visit| messages.iter().for_each(|one| one.visit_texts(visit)));
     match messages.iter().any(|message| message.role() == Role::System) {
         true => Err(data_role_error(Role::System.name(), path)),
         false => Ok(messages),

@@ -9,7 +9,7 @@ use hinagata_module::{
 };
 
 use super::{
-    EvaluatedEntries, ModuleTemplate,
+    EvaluatedEntries, FixedText, ModuleTemplate,
     build::{self, NoValues},
     fields::Reader,
     path::is_name,
@@ -31,6 +31,7 @@ pub(super) struct Collected {
     pub(super) texts: Vec<DynamicSpec>,
     pub(super) templates: Vec<ModuleTemplate>,
     pub(super) paths: Vec<PathUse>,
+    pub(super) fixed: Vec<FixedText>,
     /// Warnings about likely mistakes, such as misspelled keys.
     pub(super) warnings: Vec<Error>,
 }
@@ -60,9 +61,9 @@ impl Reader<'_, '_> {
     fn entry(&mut self, name: &SectionName, field: &str, node: &Node) -> Option<Entry<EvaluatedEntries>> {
         match self.kind(field, node)? {
             "section" => self.section(field, node).map(Entry::Section),
-            "subsection" => self.subsection(field, node).map(Entry::Subsection),
+            "subsection" => self.subsection(&name.title(), field, node).map(Entry::Subsection),
             _ => {
-                let spec = self.dynamic(field, node)?;
+                let spec = DynamicSpec { section: name.title(), ..self.dynamic(field, node)? };
                 if *name == SectionName::Standard(Section::Schema) {
                     self.check_schema(field, node, &spec);
                 }
@@ -126,13 +127,13 @@ impl Reader<'_, '_> {
         self.refuse_modifiers(field, node);
         self.known_map(field, node, &structure_keys("section"))?;
         let title = self.fixed_text(&format!("{field}.section"), node.get("section")?)?;
-        let mut built = section(title);
+        let mut built = section(title.clone());
         let items = self.required(field, node, "items")?;
         for (index, item) in self.fields.list(&format!("{field}.items"), items).iter().enumerate() {
             let field = format!("{field}.items[{index}]");
             match self.kind(&field, item) {
                 Some("subsection") => {
-                    if let Some(inner) = self.subsection(&field, item) {
+                    if let Some(inner) = self.subsection(&title, &field, item) {
                         built = built.subsection(inner);
                     }
                 }
@@ -141,7 +142,7 @@ impl Reader<'_, '_> {
                     self.fields.problem_with_hint(&field, item, "a section cannot contain a section", hint);
                 }
                 Some(_) => {
-                    if let Some(item) = self.text_item(&field, item) {
+                    if let Some(item) = self.text_item(&title, &field, item) {
                         built = built.item(item);
                     }
                 }
@@ -151,8 +152,10 @@ impl Reader<'_, '_> {
         Some(built)
     }
 
+    /// `owner` is the title of the section that it is in.
     fn subsection(
         &mut self,
+        owner: &Text,
         field: &str,
         node: &Node,
     ) -> Option<hinagata_module::SubsectionEntry<EvaluatedEntries>> {
@@ -162,7 +165,7 @@ impl Reader<'_, '_> {
         let items = self.required(field, node, "items")?;
         let mut built = subsection(title);
         for (index, item) in self.fields.list(&format!("{field}.items"), items).iter().enumerate() {
-            if let Some(item) = self.text_item(&format!("{field}.items[{index}]"), item) {
+            if let Some(item) = self.text_item(owner, &format!("{field}.items[{index}]"), item) {
                 built = built.item(item);
             }
         }
@@ -170,7 +173,7 @@ impl Reader<'_, '_> {
     }
 
     /// An entry under a heading, which must be a text.
-    fn text_item(&mut self, field: &str, node: &Node) -> Option<TextItem<EvaluatedEntries>> {
+    fn text_item(&mut self, owner: &Text, field: &str, node: &Node) -> Option<TextItem<EvaluatedEntries>> {
         match self.kind(field, node)? {
             "text" => {}
             other => {
@@ -180,7 +183,7 @@ impl Reader<'_, '_> {
                 return None;
             }
         }
-        let spec = self.dynamic(field, node)?;
+        let spec = DynamicSpec { section: owner.clone(), ..self.dynamic(field, node)? };
         if let (true, BodySpec::Text(TextSpec::Fixed(text))) = (spec.is_fixed(), &spec.body) {
             return Some(TextItem::Fixed(text.clone()));
         }
@@ -204,7 +207,7 @@ impl Reader<'_, '_> {
     fn dynamic(&mut self, field: &str, node: &Node) -> Option<DynamicSpec> {
         if node.as_map().is_none() {
             let body = BodySpec::Text(self.entry_text(field, node)?);
-            return Some(DynamicSpec { conditions: Vec::new(), each: None, body, otherwise: None });
+            return Some(DynamicSpec::new(body));
         }
         let kind = self.kind(field, node)?;
         let known: Vec<&str> = MODIFIERS.into_iter().chain([kind]).collect();
@@ -220,7 +223,7 @@ impl Reader<'_, '_> {
         let body = self.body(&format!("{field}.{kind}"), kind, node.get(kind)?);
         self.local = None;
         let otherwise = self.otherwise(field, node)?;
-        Some(DynamicSpec { conditions, each, body: body?, otherwise })
+        Some(DynamicSpec { conditions, each, otherwise, ..DynamicSpec::new(body?) })
     }
 
     /// The loop of an entry; its variable is in scope until the body is read.

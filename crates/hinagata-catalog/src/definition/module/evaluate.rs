@@ -2,7 +2,7 @@
 
 use std::{cell::OnceCell, sync::Arc};
 
-use hinagata_document::{Code, Error, Reason, Result};
+use hinagata_document::{Code, Error, Place, Reason, Result};
 use hinagata_module::{Elements, Text, Texts};
 use hinagata_value::{Key, Variables};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{
     EvaluatedEntries, ModuleBody,
     build::{Values, build_elements, build_texts, is_true, list_expected, number_expected},
-    spec::{BodySpec, Bound, DynamicSpec, Each, PathUse},
+    spec::{BodySpec, Bound, Condition, DynamicSpec, Each, PathUse, TextSpec},
 };
 
 /// The variable of the current loop.
@@ -41,6 +41,17 @@ impl<'p> Local<'p> {
     }
 }
 
+/// Why an entry has no content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// Its condition is false.
+    Condition,
+    /// Its loop has no items.
+    EmptyLoop,
+    /// Its value is undefined or null, or an empty text.
+    NoValue,
+}
+
 /// The inputs for evaluating the entries of a module.
 pub trait World<'p> {
     /// The variable called `name`.
@@ -51,6 +62,37 @@ pub trait World<'p> {
 
     /// Whether an undefined value is an error.
     fn is_strict(&self) -> bool;
+
+    /// Whether it wants to know where texts come from.
+    fn is_recorded(&self) -> bool {
+        false
+    }
+
+    /// Notes texts that were read from the value at a path, in the order of the value.
+    fn note_texts(&mut self, texts: &[Text], value: &'p Value, path: &PathUse) {
+        let _ = (texts, value, path);
+    }
+
+    /// Notes what data of a module was made of: the values at paths, and templates by their numbers.
+    fn note_data(
+        &mut self,
+        data: &Arc<Value>,
+        values: &[&'p Value],
+        templates: &[usize],
+        place: Option<&Place>,
+    ) {
+        let _ = (data, values, templates, place);
+    }
+
+    /// Notes that an entry under the heading `section` has no content because of the value at a path.
+    fn note_absent(&mut self, section: &Text, absence: Absence, path: &PathUse, value: Option<&'p Value>) {
+        let _ = (section, absence, path, value);
+    }
+
+    /// Notes that the turn of a loop starts; `None` after its last one.
+    fn note_turn(&mut self, list: &PathUse, turn: Option<usize>) {
+        let _ = (list, turn);
+    }
 }
 
 /// Evaluates the entries of `body` that depend on variables; the results may have `limit` bytes in total.
@@ -88,31 +130,69 @@ type AddBody<'s> = dyn FnMut(&BodySpec, &mut dyn Values) -> Result<()> + 's;
 
 impl<'p> Worker<'_, 'p> {
     fn entry(&mut self, spec: &DynamicSpec, add_body: &mut AddBody<'_>) -> Result<()> {
-        let added = self.holds(spec) && self.add_items(spec, add_body)?;
+        self.entry_in(&spec.section, spec, add_body)
+    }
+
+    /// Adds an entry, or its alternative, which is under the same heading.
+    fn entry_in(&mut self, section: &Text, spec: &DynamicSpec, add_body: &mut AddBody<'_>) -> Result<()> {
+        let added = self.holds(section, spec) && self.add_items(section, spec, add_body)?;
         match &spec.otherwise {
-            Some(other) if !added => self.entry(other, add_body),
+            Some(other) if !added => self.entry_in(section, other, add_body),
             _ => Ok(()),
         }
     }
 
-    fn holds(&self, spec: &DynamicSpec) -> bool {
-        spec.conditions.iter().all(|condition| is_true(self.at(&condition.path)) == condition.wanted)
+    fn holds(&mut self, section: &Text, spec: &DynamicSpec) -> bool {
+        let fails = |condition: &&Condition| is_true(self.at(&condition.path)) != condition.wanted;
+        let Some(failed) = spec.conditions.iter().find(fails) else { return true };
+        self.note_absent(section, Absence::Condition, &failed.path);
+        false
     }
 
     /// Adds the content of an entry once, or for each item; returns whether anything was added.
-    fn add_items(&mut self, spec: &DynamicSpec, add_body: &mut AddBody<'_>) -> Result<bool> {
+    fn add_items(&mut self, section: &Text, spec: &DynamicSpec, add_body: &mut AddBody<'_>) -> Result<bool> {
         let Some(each) = &spec.each else {
-            add_body(&spec.body, self)?;
+            self.add_content(section, &spec.body, add_body)?;
             return Ok(true);
         };
         let items = self.matching_items(each)?;
         let count = items.len();
+        if count == 0 {
+            self.local = None;
+            self.note_absent(section, Absence::EmptyLoop, &each.list);
+        }
         for (index, item) in items.into_iter().enumerate() {
             self.local = Some(Local::new(&each.name, item, (index, count)));
-            add_body(&spec.body, self)?;
+            self.world.note_turn(&each.list, Some(index));
+            self.add_content(section, &spec.body, add_body)?;
         }
+        self.world.note_turn(&each.list, None);
         self.local = None;
         Ok(count > 0)
+    }
+
+    fn add_content(&mut self, section: &Text, body: &BodySpec, add_body: &mut AddBody<'_>) -> Result<()> {
+        let path = match body {
+            BodySpec::Text(TextSpec::Path(path)) | BodySpec::Conversation(path) => Some(path),
+            _ => None,
+        };
+        let is_nothing = |value: Option<&Value>| match value {
+            None | Some(Value::Null) => true,
+            Some(Value::String(text)) => text.is_empty(),
+            Some(Value::Array(items)) => items.is_empty(),
+            Some(_) => false,
+        };
+        if let Some(path) = path.filter(|path| is_nothing(self.at(path))) {
+            self.note_absent(section, Absence::NoValue, path);
+        }
+        add_body(body, self)
+    }
+
+    fn note_absent(&mut self, section: &Text, absence: Absence, path: &PathUse) {
+        if self.world.is_recorded() {
+            let value = self.at(path);
+            self.world.note_absent(section, absence, path, value);
+        }
     }
 
     /// The items of a loop that match its filters.
@@ -189,6 +269,21 @@ impl Values for Worker<'_, '_> {
 
     fn required_value(&self, path: &PathUse) -> Result<Option<&Value>> {
         self.lookup(path)
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.world.is_recorded()
+    }
+
+    fn note_texts(&mut self, path: &PathUse, texts: &[Text]) {
+        if let Some(value) = self.at(path) {
+            self.world.note_texts(texts, value, path);
+        }
+    }
+
+    fn note_data(&mut self, data: &Arc<Value>, paths: &[&PathUse], templates: &[usize]) {
+        let values: Vec<&Value> = paths.iter().filter_map(|path| self.at(path)).collect();
+        self.world.note_data(data, &values, templates, paths.first().map(|path| &path.place));
     }
 
     fn charge(&mut self, bytes: usize) -> Result<()> {

@@ -7,7 +7,7 @@ use hinagata_module::Text;
 use hinagata_template::Language;
 
 use super::{
-    ModuleTemplate,
+    FixedText, ModuleTemplate,
     entry::Collected,
     path::Path,
     spec::{NumberSpec, PathUse, TextSpec, ValueSpec},
@@ -63,14 +63,15 @@ impl<'r, 'f> Reader<'r, 'f> {
     pub(super) fn text(&mut self, field: &str, node: &Node) -> Option<TextSpec> {
         let text = self.fields.string(field, node)?;
         if let Some(literal) = text.strip_prefix("==") {
-            return Some(TextSpec::Fixed(Text::from(format!("={literal}"))));
+            return Some(TextSpec::Fixed(self.keep_fixed(node, &text, format!("={literal}").into(), 1)));
         }
         if let Some(path) = text.strip_prefix('=') {
             return self.path(field, node, path, false).map(TextSpec::Path);
         }
         if !is_template(&text) {
             // A template drops one trailing line break; so does a text.
-            return Some(TextSpec::Fixed(Text::from(text.strip_suffix('\n').unwrap_or(&text))));
+            let fixed = text.strip_suffix('\n').unwrap_or(&text).into();
+            return Some(TextSpec::Fixed(self.keep_fixed(node, &text, fixed, 0)));
         }
         let text = Arc::from(text);
         let origin = self.fields.text_origin(node, &text);
@@ -102,7 +103,11 @@ impl<'r, 'f> Reader<'r, 'f> {
             self.fields.problem_with_hint(field, node, "a heading cannot depend on variables", hint);
             return None;
         }
-        Some(Text::from(text))
+        Some(self.keep_fixed(node, &text, Text::from(&text), 0))
+    }
+
+    fn keep_fixed(&mut self, node: &Node, string: &str, text: Text, start: usize) -> Text {
+        self.all.keep_string(self.fields, node, string, (text, start))
     }
 
     /// A path without `=`, as in `each` and `if`; a leading `=` is allowed.
@@ -156,6 +161,22 @@ impl<'r, 'f> Reader<'r, 'f> {
             _ => ValueSpec::Fixed(node.to_value()),
         };
         Some(if spec.is_fixed() { ValueSpec::Fixed(unescape_references(node.to_value())) } else { spec })
+    }
+}
+
+impl Collected {
+    /// Keeps the place of a text, which starts at a byte of the string `node`.
+    pub(super) fn keep_string(
+        &mut self,
+        fields: &Fields<'_>,
+        node: &Node,
+        string: &str,
+        (text, start): (Text, usize),
+    ) -> Text {
+        let string: Arc<str> = Arc::from(string);
+        let (origin, file) = (fields.text_origin(node, &string), fields.file().to_owned());
+        self.fixed.push(FixedText { text: text.clone(), string, start, file, origin });
+        text
     }
 }
 

@@ -116,7 +116,7 @@ pub(super) fn read_module_file(
             "sections" | "uses" => {}
             "context" => found.context = declarations::read_parameters(&mut fields, key, value),
             "custom_sections" => {
-                found.custom = custom_sections(&mut fields, value);
+                found.custom = custom_sections(&mut fields, value, all);
                 found.custom_place = Some(fields.place(value));
             }
             "order" => found.order = fields.one_of(key, value, &["standard", "cache"], Order::from_name),
@@ -174,7 +174,7 @@ fn uses(fields: &mut Fields<'_>, node: &Node) -> Vec<(String, Place)> {
 }
 
 /// `name: {part, title}`; the part may be called `type`, as in the specification of modules.
-fn custom_sections(fields: &mut Fields<'_>, node: &Node) -> Vec<CustomSection> {
+fn custom_sections(fields: &mut Fields<'_>, node: &Node, fixed: &mut Collected) -> Vec<CustomSection> {
     let mut all = Vec::new();
     for (name, value) in fields.map("custom_sections", node) {
         let field = format!("custom_sections.{name}");
@@ -206,7 +206,11 @@ fn custom_sections(fields: &mut Fields<'_>, node: &Node) -> Vec<CustomSection> {
             None => Some(name.clone()),
         };
         if let (Some(part), Some(title)) = (part, title) {
-            all.push(CustomSection { name: Text::from(name), part, title: title.into() });
+            let title = match value.get("title") {
+                Some(node) => fixed.keep_string(fields, node, &title, (title.as_str().into(), 0)),
+                None => title.into(),
+            };
+            all.push(CustomSection { name: Text::from(name), part, title });
         }
     }
     all

@@ -19,8 +19,8 @@ mod uses;
 
 use std::sync::Arc;
 
-use hinagata_document::Result;
-use hinagata_module::{Elements, Order, PromptModule, Texts};
+use hinagata_document::{Result, TextOrigin};
+use hinagata_module::{Elements, Order, PromptModule, Text, Texts};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -31,7 +31,7 @@ use super::{
 pub use ad_hoc::AdHocModules;
 pub use check::{KnownNames, unknown_variable};
 pub use error::module_error;
-pub use evaluate::{LOOP, Local, WithLocal, World, evaluate_body};
+pub use evaluate::{Absence, LOOP, Local, WithLocal, World, evaluate_body};
 pub(crate) use file::MODULE_NAMES;
 pub use path::Path;
 pub use preset::{PRESETS, preset};
@@ -60,12 +60,29 @@ pub struct ModuleBody {
     pub templates: Vec<ModuleTemplate>,
     /// The paths in them.
     pub paths: Vec<PathUse>,
+    /// The texts of its files that depend on nothing, with their places.
+    pub fixed: Vec<FixedText>,
     /// The order of the sections.
     pub order: Order,
     /// The declarations of its context, including those of the modules that it uses.
     pub(crate) context: Parameters,
     /// The modules that it uses, as written.
     pub(crate) uses: Vec<String>,
+}
+
+/// A text in a module file that depends on nothing.
+#[derive(Clone, Debug)]
+pub struct FixedText {
+    /// The text, which the module shares.
+    pub text: Text,
+    /// The string in the file.
+    pub string: Arc<str>,
+    /// The byte of the string at which the text starts.
+    pub start: usize,
+    /// The file, as a path from the workspace root.
+    pub file: String,
+    /// Where the string is in the file.
+    pub origin: TextOrigin,
 }
 
 /// A template in a module.

@@ -19,6 +19,8 @@ pub(crate) struct DynamicSpec {
     pub(crate) body: BodySpec,
     /// The alternative when it has no content.
     pub(crate) otherwise: Option<Box<Self>>,
+    /// The title of the heading that it is under.
+    pub(crate) section: Text,
 }
 
 /// `if` and `unless`.
@@ -164,6 +166,19 @@ impl NumberSpec {
 }
 
 impl ValueSpec {
+    /// Adds the paths and the numbers of the templates that it is made of.
+    pub(crate) fn collect_inputs<'s>(&'s self, paths: &mut Vec<&'s PathUse>, templates: &mut Vec<usize>) {
+        match self {
+            Self::Fixed(_) | Self::Text(TextSpec::Fixed(_)) => {}
+            Self::Text(TextSpec::Path(path)) => paths.push(path),
+            Self::Text(TextSpec::Template(number)) => templates.push(*number),
+            Self::List(items) => items.iter().for_each(|item| item.collect_inputs(paths, templates)),
+            Self::Map(entries) => {
+                entries.iter().for_each(|(_, value)| value.collect_inputs(paths, templates));
+            }
+        }
+    }
+
     pub(crate) fn is_fixed(&self) -> bool {
         match self {
             Self::Fixed(_) => true,
@@ -224,6 +239,11 @@ impl BodySpec {
 }
 
 impl DynamicSpec {
+    /// An entry with this content in every case.
+    pub(crate) fn new(body: BodySpec) -> Self {
+        Self { conditions: Vec::new(), each: None, body, otherwise: None, section: Text::default() }
+    }
+
     /// Whether its content is always the same.
     pub(crate) fn is_fixed(&self) -> bool {
         self.conditions.is_empty() && self.each.is_none() && self.otherwise.is_none() && self.body.is_fixed()

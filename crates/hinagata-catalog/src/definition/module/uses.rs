@@ -150,6 +150,7 @@ impl Loading<'_> {
             texts: self.shared.texts,
             templates: self.shared.templates,
             paths: self.shared.paths,
+            fixed: self.shared.fixed,
             order: order
                 .or_else(|| self.merged.iter().rev().find_map(|found| found.order))
                 .unwrap_or_default(),

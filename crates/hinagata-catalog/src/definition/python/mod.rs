@@ -31,6 +31,8 @@ pub(crate) struct Module {
     pub(crate) computed: BTreeMap<&'static str, LineColumn>,
     pub(crate) pre_render: Option<Hook>,
     pub(crate) post_render: Option<Hook>,
+    /// Where `post_render` is defined.
+    pub(crate) post_render_at: Option<LineColumn>,
 }
 
 /// Reads `text`, the content of `file`.
@@ -64,7 +66,7 @@ impl Module {
     ) -> Result<()> {
         let words = Words { text, tokens: &line.tokens };
         if let Some((name, hook)) = words.defined_function() {
-            self.set_hook(name, hook);
+            self.set_hook(name, hook, cursor.line_column_at(line.start()));
             return Ok(());
         }
         if let Some((constant, value)) = words.assignment().filter(|_| top) {
@@ -75,7 +77,9 @@ impl Module {
                 self.compute(constant, cursor.line_column_at(line.start()));
             }
             self.pre_render.get_or_insert(Hook::Assigned);
-            self.post_render.get_or_insert(Hook::Assigned);
+            if self.post_render.is_none() {
+                self.set_hook("post_render", Hook::Assigned, cursor.line_column_at(line.start()));
+            }
         }
         let assigns = line.tokens.iter().any(|token| matches!(token.text(text), "=" | "import"));
         for token in &line.tokens {
@@ -120,7 +124,7 @@ impl Module {
             self.compute(constant, cursor.line_column_at(token.start));
         }
         if assigns {
-            self.set_hook(word, Hook::Assigned);
+            self.set_hook(word, Hook::Assigned, cursor.line_column_at(token.start));
         }
     }
 
@@ -129,10 +133,10 @@ impl Module {
         self.computed.insert(constant, at);
     }
 
-    fn set_hook(&mut self, name: &str, hook: Hook) {
+    fn set_hook(&mut self, name: &str, hook: Hook, at: LineColumn) {
         match name {
             "pre_render" => self.pre_render = Some(hook),
-            "post_render" => self.post_render = Some(hook),
+            "post_render" => (self.post_render, self.post_render_at) = (Some(hook), Some(at)),
             _ => {}
         }
     }
