@@ -21,7 +21,7 @@ mod secrets;
 mod settings;
 mod slips;
 mod spoiled;
-mod support;
+pub(crate) mod support;
 mod unreadable;
 mod unreadable_doors;
 mod unreadable_packs;

@@ -13,33 +13,57 @@
 //! assert!(packs.list().is_empty());
 //! ```
 
+#[cfg(feature = "archives")]
+mod archive;
+mod copy;
 mod install;
+mod location;
+mod lock;
 mod problem;
+mod range;
 mod remove;
 mod replacements;
+mod review;
+mod root_file;
 mod show;
+mod signature;
+mod source;
+mod stage;
 mod summary;
+mod sync;
+mod unpack;
 mod verify;
 mod view;
+mod wanted;
 
 use std::{sync::Arc, time::SystemTime};
 
 use hinagata_catalog::{
     Approvals, Catalog, PackId,
-    pack::{Pack, PackState},
+    pack::{Pack, PackState, content_digest},
 };
 use hinagata_document::{Code, Digest, Error, Hint, Result};
 use hinagata_workspace::StateDir;
 
 pub use install::{InstallOptions, InstalledPack, ReplacedPack};
+pub use location::{GitLocation, GitRevision, PackLocation, WantedPack, is_commit, is_loopback};
+pub use lock::{LOCK_FILE, Lock, LockCheck, LockOptions, LockedChoice, LockedPack, MergedLock, SEMANTICS};
 pub use problem::Problem;
+pub use range::VersionRange;
 pub use remove::RemovedPack;
 pub use replacements::{Replacement, ReplacementKind, ReplacementState};
+pub use review::{PackReview, PythonAbility, ReviewNotice, ReviewedFile};
 pub use show::{
     PackConflict, PackConflictKind, PackDetails, PackPrompt, PackProvider, PythonFile, PythonRole,
 };
+pub use signature::{SIGNATURE_FILE, SignatureMode, SignaturePolicy, signed_statement};
+pub use source::{NoSource, PackSink, PackSource};
+pub use stage::read_statement;
 pub use summary::PackSummary;
+pub use sync::{OutdatedPack, SyncChange, SyncOptions, SyncReport, SyncedPack, UpdateChoice};
+pub use unpack::refused_error;
 pub use verify::{FileChange, FileDiff, Verification};
+pub use wanted::WantedPacks;
 
 use self::view::View;
 
@@ -83,7 +107,19 @@ impl Packs {
     /// Code `not_found`.
     pub fn show(&self, pack: &str) -> Result<PackDetails> {
         let pack = self.pack(pack)?;
-        Ok(self.pack_details(&View::from_pack(pack)))
+        let view = View::from_pack(pack);
+        let walked = view.files();
+        let content = content_digest(view.directory(), &walked);
+        Ok(self.pack_details(&view, &walked, content))
+    }
+
+    /// The content of a pack without the hash of all its files, which takes the time to read them.
+    ///
+    /// # Errors
+    /// Code `not_found`.
+    pub fn outline(&self, pack: &str) -> Result<PackDetails> {
+        let view = View::from_pack(self.pack(pack)?);
+        Ok(self.pack_details(&view, &view.files(), None))
     }
 
     /// Approves the current files of a pack; with `expected`, the content from [`Packs::show`], only if they did not
@@ -95,7 +131,10 @@ impl Packs {
     pub fn approve(&mut self, pack: &str, expected: Option<&Digest>, now: SystemTime) -> Result<PackSummary> {
         let found = Arc::clone(self.pack(pack)?);
         self.state_of(&found.id).approve(found.directory(), expected, now)?;
-        self.reload_summary(&found.id)
+        self.catalog = self.catalog.reload();
+        let approved = self.pack(pack)?;
+        approved.seal().note_approved();
+        Ok(PackSummary::from_view(&self.catalog, &View::from_pack(approved)))
     }
 
     /// Records that a pack may not be used.

@@ -3,10 +3,10 @@
 use hinagata_catalog::{
     PackId, PromptId, VariableProvider,
     definition::{Definition, Hooks},
-    pack::{Walked, content_digest},
+    pack::Walked,
     source::{Entry, Index, RootKind},
 };
-use hinagata_document::{Diagnostic, Digest};
+use hinagata_document::{Diagnostic, Digest, Error, Reason};
 use hinagata_workspace::{
     layout::{PARTIALS, PROMPTS},
     permissions_needing_trust,
@@ -129,8 +129,12 @@ pub enum PackConflictKind {
 }
 
 impl Packs {
-    pub(super) fn pack_details(&self, view: &View<'_>) -> PackDetails {
-        let walked = view.files();
+    pub(super) fn pack_details(
+        &self,
+        view: &View<'_>,
+        walked: &Walked,
+        content: Option<Digest>,
+    ) -> PackDetails {
         let beneath = |prefix: &str| -> Vec<String> {
             let files = walked.files.keys();
             files.filter_map(|file| file.strip_prefix(prefix)).map(str::to_owned).collect()
@@ -146,17 +150,17 @@ impl Packs {
         let known = |file: &&str| walked.files.contains_key(*file);
         PackDetails {
             summary: PackSummary::from_view(&self.catalog, view),
-            content: content_digest(view.directory(), &walked),
+            content: content.filter(|_| walked.refused.is_empty()),
             prompts: entries(view).map(pack_prompt).collect(),
             partials: beneath(&format!("{PROMPTS}/{PARTIALS}/")),
             providers: providers(view).iter().map(PackProvider::from_provider).collect(),
             vocabulary: ["vocab.json", "vocab.txt"].into_iter().filter(known).map(str::to_owned).collect(),
             agents: named("agents/", "/agent.json"),
             tools: named("tools/", ".json"),
-            python: python_files(view, &walked),
+            python: python_files(view, walked),
             replaces: self.replacements(view),
-            conflicts: self.conflicts(view, &walked),
-            problems: self.problems(view, &walked),
+            conflicts: self.conflicts(view, walked),
+            problems: self.problems(view, walked),
         }
     }
 
@@ -169,6 +173,14 @@ impl Packs {
         all.extend(refused.map(|error| Problem::from_error(path.as_str(), &error)));
         if let Ok(manifest) = &view.manifest {
             all.extend(view.pack.label_mismatch(manifest).as_ref().map(|found: &Diagnostic| found.into()));
+            let mistakes = hinagata_check::check_manifest(&self.catalog, view.pack);
+            all.extend(mistakes.iter().map(|finding| Problem::from(&finding.to_diagnostic())));
+            all.extend(
+                manifest.warnings.iter().map(|error| Problem {
+                    severity: "warning",
+                    ..Problem::from_error(path.as_str(), error)
+                }),
+            );
         }
         let broken = entries(view).filter_map(|entry| Some((entry.source(), entry.definition().err()?)));
         all.extend(broken.map(|(source, error)| Problem::from_error(source, &error)));

@@ -4,14 +4,15 @@
 //! written, and counts bytes and members as it unpacks them.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, OpenOptions},
     io::{self, Read, Write as _},
     path::{Path, PathBuf},
 };
 
+use crate::source::PackSink;
 use hinagata_catalog::pack::{PYTHON_CACHE, PackLimits};
-use hinagata_document::{Error, Reason, Result};
+use hinagata_document::{Digest, Error, Reason, Result, Sha256Digester};
 use hinagata_workspace::write::{Readers, io_error, refuse_links};
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -23,7 +24,7 @@ const PATH: usize = 1_024;
 const NAME: usize = 255;
 
 /// A directory that is being filled.
-pub(super) struct Unpacker {
+pub(crate) struct Unpacker {
     place: PathBuf,
     limits: PackLimits,
     entries: usize,
@@ -31,17 +32,44 @@ pub(super) struct Unpacker {
     /// Normalized paths, which are equal if any system takes them for the same, with the original path and whether it
     /// is a directory.
     known: HashMap<String, (String, bool)>,
+    /// Directories that exist.
+    made: HashSet<PathBuf>,
+    /// The SHA-256 of every file.
+    files: BTreeMap<String, Digest>,
+    buffer: Vec<u8>,
 }
 
 impl Unpacker {
     /// Creates the directory `place`.
-    pub(super) fn new(place: &Path, limits: &PackLimits) -> Result<Self> {
+    pub(crate) fn new(place: &Path, limits: &PackLimits) -> Result<Self> {
         fs::create_dir(place).map_err(|error| io_error("written", place, error))?;
-        Ok(Self { place: place.to_owned(), limits: *limits, entries: 0, bytes: 0, known: HashMap::new() })
+        Ok(Self {
+            place: place.to_owned(),
+            limits: *limits,
+            entries: 0,
+            bytes: 0,
+            known: HashMap::new(),
+            made: HashSet::new(),
+            files: BTreeMap::new(),
+            buffer: Vec::new(),
+        })
+    }
+
+    /// The SHA-256 of every file by its path.
+    pub(crate) fn into_files(self) -> BTreeMap<String, Digest> {
+        self.files
+    }
+
+    fn make_directory(&mut self, path: &Path) -> Result<()> {
+        if !self.made.contains(path) {
+            fs::create_dir_all(path).map_err(|error| io_error("written", path, error))?;
+            self.made.insert(path.to_owned());
+        }
+        Ok(())
     }
 
     /// Counts a member, even if it is skipped: headers cost time, too.
-    pub(super) fn count_member(&mut self) -> Result<()> {
+    pub(crate) fn count_member(&mut self) -> Result<()> {
         self.entries += 1;
         match self.entries > self.limits.entries {
             true => Err(refused_error(
@@ -54,33 +82,35 @@ impl Unpacker {
     }
 
     /// Adds a directory.
-    pub(super) fn add_directory(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn add_directory(&mut self, name: &str) -> Result<()> {
         let name = check_path(name, self.limits.depth)?;
         if is_left_out(&name) {
             return Ok(());
         }
         self.claim(&name, true)?;
-        let place = self.place.join(&name);
-        fs::create_dir_all(&place).map_err(|error| io_error("written", &place, error))
+        self.make_directory(&self.place.join(&name))
     }
 
     /// Adds a file.
-    pub(super) fn add_file(&mut self, name: &str, content: &mut dyn Read) -> Result<()> {
+    pub(crate) fn add_file(&mut self, name: &str, content: &mut dyn Read) -> Result<()> {
         let name = check_path(name, self.limits.depth)?;
         if is_left_out(&name) {
             return self.skip(content);
         }
         self.claim(&name, false)?;
         let place = self.place.join(&name);
-        let parent = place.parent().unwrap_or(&self.place);
-        fs::create_dir_all(parent).map_err(|error| io_error("written", parent, error))?;
+        self.make_directory(place.parent().unwrap_or(&place))?;
         let mut file = refuse_links(OpenOptions::new().write(true).create_new(true), Readers::AsUsual)
             .open(&place)
             .map_err(|error| io_error("written", &place, error))?;
+        let mut digester = Sha256Digester::default();
+        // All files are synced together at the end, which takes a fraction of the time.
         self.copy_limited(&name, content, |bytes| {
+            digester.add(bytes);
             file.write_all(bytes).map_err(|error| io_error("written", &place, error))
         })?;
-        file.sync_data().map_err(|error| io_error("written", &place, error))
+        self.files.insert(name, digester.finish());
+        Ok(())
     }
 
     /// Skips a member; its bytes count as well.
@@ -94,10 +124,23 @@ impl Unpacker {
         content: &mut dyn Read,
         mut take: impl FnMut(&[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut buffer = vec![0; 64 << 10];
+        let mut buffer = std::mem::take(&mut self.buffer);
+        buffer.resize(64 << 10, 0);
+        let copied = self.copy_with(&mut buffer, name, content, &mut take);
+        self.buffer = buffer;
+        copied
+    }
+
+    fn copy_with(
+        &mut self,
+        buffer: &mut [u8],
+        name: &str,
+        content: &mut dyn Read,
+        take: &mut impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut size = 0;
         loop {
-            let read = match content.read(&mut buffer) {
+            let read = match content.read(buffer) {
                 Ok(0) => return Ok(()),
                 Ok(read) => read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -143,6 +186,13 @@ impl Unpacker {
     }
 }
 
+impl PackSink for Unpacker {
+    fn take_file(&mut self, path: &str, content: &mut dyn Read) -> Result<()> {
+        self.count_member()?;
+        self.add_file(path, content)
+    }
+}
+
 /// Normalizes a name: equal results are the same name on systems that ignore case or the form of accents.
 fn fold_name(name: &str) -> String {
     name.nfkc().flat_map(char::to_lowercase).nfkc().collect()
@@ -180,7 +230,7 @@ fn check_path(name: &str, depth: usize) -> Result<String> {
 }
 
 /// Whether the name is valid on every system.
-pub(super) fn is_portable(name: &str) -> bool {
+pub(crate) fn is_portable(name: &str) -> bool {
     const DEVICES: [&str; 4] = ["con", "prn", "aux", "nul"];
     let stem = name.split('.').next().unwrap_or_default().to_lowercase();
     let is_number = |rest: &str| rest.chars().count() == 1 && rest.chars().all(char::is_numeric);
@@ -196,15 +246,31 @@ pub(super) fn is_portable(name: &str) -> bool {
 }
 
 /// The error for a member that no pack may contain.
-pub(super) fn refused_error(reason: Reason, file: &str, message: impl Into<String>) -> Error {
+#[must_use]
+pub fn refused_error(reason: Reason, file: &str, message: impl Into<String>) -> Error {
     Error::definition(reason, format!("the pack cannot be installed: {}", message.into()))
         .with("file", file)
         .with_hint("ask the author of the pack for a corrected version")
 }
 
 /// The error for a damaged or truncated archive.
-pub(super) fn broken_error(error: io::Error) -> Error {
+pub(crate) fn broken_error(error: io::Error) -> Error {
     Error::definition(Reason::Archive, "the pack cannot be installed: it is damaged or incomplete")
         .with_hint("download or copy it again")
         .with_source(error)
+}
+
+/// Checks that a name can be a directory name on every system.
+pub(crate) fn check_pack_name(name: &str) -> Result<()> {
+    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let good = !name.starts_with(['.', '-'])
+        && name.chars().count() <= 64
+        && name.chars().all(allowed)
+        && is_portable(name);
+    if good {
+        return Ok(());
+    }
+    let shown: String = name.chars().take(64).collect();
+    Err(Error::definition(Reason::PackId, format!("invalid pack name `{}`", shown.escape_debug()))
+        .with_hint("use letters, digits, `_`, `-` and `.`, at most 64, and start with a letter or a digit"))
 }

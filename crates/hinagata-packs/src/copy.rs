@@ -9,10 +9,10 @@ use std::{
 use hinagata_document::{Reason, Result};
 use hinagata_workspace::write::{Readers, io_error, refuse_links};
 
-use super::unpack::{Unpacker, refused_error};
+use crate::unpack::{Unpacker, refused_error};
 
 /// Passes everything below `source` to `unpacker`. Links are refused, not followed.
-pub(super) fn unpack_directory(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
+pub(crate) fn unpack_directory(source: &Path, unpacker: &mut Unpacker) -> Result<()> {
     // No recursion: the depth of the directory is untrusted.
     let mut left = vec![String::new()];
     while let Some(path) = left.pop() {

@@ -3,33 +3,23 @@
 //! The source is untrusted. It is unpacked into a directory beside the packs, checked there, and renamed to its final
 //! name. Until then nothing uses it, and if a check fails, nothing of it remains. Installing does not approve a pack.
 
-#[cfg(feature = "archives")]
-mod archive;
-mod copy;
-mod unpack;
+use std::{fs, io, path::Path};
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
-
-use hinagata_catalog::{
-    Manifest, PackId,
-    pack::{self, PackLimits},
-};
-use hinagata_document::{Code, Error, Reason, Result};
+use hinagata_catalog::{PackId, pack::PackLimits};
+use hinagata_document::{Code, Digest, Error, Reason, Result};
 use hinagata_workspace::{
-    Directory,
     layout::PACKS,
-    state::real_path,
     write::{Readers, Writer, directory_beneath, io_error, sync_directory},
 };
 use serde::Serialize;
 
-use self::unpack::Unpacker;
 use super::{
     PackDetails, Packs,
     remove::{LOCK, OUTGOING, remove_if_present},
+    signature::SignaturePolicy,
+    stage::{StagedPack, read_manifest, stage_path},
+    unpack::check_pack_name,
+    view::View,
 };
 
 /// The name of a pack while it is installed.
@@ -41,12 +31,14 @@ const OLD: &str = "old";
 const NAME: &str = "name";
 
 /// The options of installing.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct InstallOptions {
     /// Whether to replace a pack with the same name.
     pub replace: bool,
     /// The limits of its content.
     pub limits: PackLimits,
+    /// Which signatures are asked for.
+    pub signatures: SignaturePolicy,
 }
 
 /// The result of installing a pack.
@@ -82,11 +74,12 @@ impl Packs {
         // After a success this directory no longer exists; after an error nothing may remain.
         let cleared = remove_if_present(&coming).map_err(|error| io_error("removed", &coming, error));
         drop(writer);
-        let (id, replaced) = installed?;
+        let (id, replaced, tree) = installed?;
         cleared?;
         self.state_of(&id).clear_rejection()?;
         self.catalog = self.catalog.reload();
-        Ok(InstalledPack { pack: self.show(id.as_str())?, replaced })
+        let view = View::from_pack(self.pack(id.as_str())?);
+        Ok(InstalledPack { pack: self.pack_details(&view, &view.files(), Some(tree)), replaced })
     }
 
     fn install_over(
@@ -95,10 +88,10 @@ impl Packs {
         source: &Path,
         coming: &Path,
         options: &InstallOptions,
-    ) -> Result<(PackId, Option<ReplacedPack>)> {
-        unpack_source(source, coming, &options.limits)?;
-        let top = top_directory(coming)?;
-        let id = checked_id(&read_manifest(&top)?)?;
+    ) -> Result<(PackId, Option<ReplacedPack>, Digest)> {
+        let staged = stage_path(source, coming, &options.limits)?;
+        staged.check_signature(&options.signatures)?;
+        let StagedPack { id, top, tree, .. } = staged;
         let place = writer.directory().join(id.as_str());
         let before = fs::symlink_metadata(&place).is_ok();
         if before && !options.replace {
@@ -110,48 +103,12 @@ impl Packs {
         let replaced = before
             .then(|| ReplacedPack { version: read_manifest(&place).ok().map(|manifest| manifest.version) });
         place_pack(writer, &top, &place, before).map_err(|error| io_error("written", &place, error))?;
-        Ok((id, replaced))
+        Ok((id, replaced, tree))
     }
-}
-
-/// Unpacks the directory or archive `source` into the new directory `coming`.
-fn unpack_source(source: &Path, coming: &Path, limits: &PackLimits) -> Result<()> {
-    let metadata = fs::metadata(source).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::new(Code::NotFound, format!("`{}` not found", source.display()))
-            .with("path", source.display().to_string())
-            .with_hint("pass a directory, a .tar.gz or a .zip"),
-        _ => io_error("read", source, error),
-    })?;
-    if metadata.is_dir() && real_path(coming).starts_with(real_path(source)) {
-        return Err(Error::definition(
-            Reason::Outside,
-            format!("{} contains the workspace", source.display()),
-        )
-        .with_hint("pass the directory of the pack"));
-    }
-    let mut unpacker = Unpacker::new(coming, limits)?;
-    match metadata.is_dir() {
-        true => copy::unpack_directory(source, &mut unpacker),
-        false => unpack_archive(source, &mut unpacker, limits),
-    }
-}
-
-#[cfg(feature = "archives")]
-fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
-    archive::unpack_archive(source, unpacker, limits)
-}
-
-#[cfg(not(feature = "archives"))]
-fn unpack_archive(source: &Path, _unpacker: &mut Unpacker, _limits: &PackLimits) -> Result<()> {
-    Err(Error::definition(
-        Reason::Archive,
-        format!("{} is not a directory, and this build cannot read archives", source.display()),
-    )
-    .with_hint("unpack it, then install the directory"))
 }
 
 /// Cleans up after a process that was killed while it installed or removed a pack.
-fn recover_interrupted(writer: &Writer) -> Result<()> {
+pub(crate) fn recover_interrupted(writer: &Writer) -> Result<()> {
     restore_replaced(writer)
         .map_err(|error| io_error("written", &writer.directory().join(REPLACING), error))?;
     for left in [INCOMING, OUTGOING, REPLACING] {
@@ -166,14 +123,14 @@ fn restore_replaced(writer: &Writer) -> io::Result<()> {
     let replacing = writer.directory().join(REPLACING);
     let Ok(name) = fs::read_to_string(replacing.join(NAME)) else { return Ok(()) };
     let place = writer.directory().join(&name);
-    match check_name(&name).is_ok() && fs::symlink_metadata(&place).is_err() {
+    match check_pack_name(&name).is_ok() && fs::symlink_metadata(&place).is_err() {
         true => fs::rename(replacing.join(OLD), &place),
         false => Ok(()),
     }
 }
 
 /// Renames the directory `new` to `place`; `before` if a pack exists there.
-fn place_pack(writer: &Writer, new: &Path, place: &Path, before: bool) -> io::Result<()> {
+pub(crate) fn place_pack(writer: &Writer, new: &Path, place: &Path, before: bool) -> io::Result<()> {
     match before {
         false => fs::rename(new, place)?,
         true if exchange(new, place).is_ok() => {}
@@ -209,56 +166,10 @@ fn replace_in_two_steps(writer: &Writer, new: &Path, place: &Path) -> io::Result
     remove_if_present(&replacing)
 }
 
-/// The directory that contains `pack.json`: `directory`, or the only directory in it.
-fn top_directory(directory: &Path) -> Result<PathBuf> {
-    if directory.join("pack.json").is_file() {
-        return Ok(directory.to_owned());
-    }
-    let entries: Vec<PathBuf> = fs::read_dir(directory)
-        .and_then(|entries| entries.map(|entry| Ok(entry?.path())).collect())
-        .map_err(|error| io_error("read", directory, error))?;
-    match entries.as_slice() {
-        [only] if only.join("pack.json").is_file() => Ok(only.clone()),
-        _ => Err(Error::definition(Reason::NoManifest, "not a pack: pack.json is missing at the top")
-            .with_hint("a pack has its pack.json at the top, or in its only top-level directory")),
-    }
-}
-
-fn read_manifest(directory: &Path) -> Result<Manifest> {
-    let missing = || Error::definition(Reason::NoManifest, "not a pack: pack.json is missing");
-    let opened = Directory::open(directory)?.ok_or_else(missing)?;
-    let read = opened.read("pack.json", pack::LARGEST_MANIFEST)?.ok_or_else(missing)?;
-    Manifest::parse("pack.json", &read.text).map_err(|error| match error.hint() {
-        Some(_) => error,
-        None => error.with_hint("ask the author of the pack for a corrected version"),
-    })
-}
-
-fn checked_id(manifest: &Manifest) -> Result<PackId> {
-    let Some(label) = &manifest.label else {
-        return Err(Error::definition(Reason::PackId, "pack.json has no `pack_id`")
-            .with_hint("add one, such as \"pack_id\": \"git_toolkit\""));
-    };
-    check_name(label).map(|()| PackId::new(label))
-}
-
-/// Checks that a name can be a directory name on every system.
-fn check_name(name: &str) -> Result<()> {
-    let allowed = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    let good = !name.starts_with(['.', '-'])
-        && name.chars().count() <= 64
-        && name.chars().all(allowed)
-        && unpack::is_portable(name);
-    if good {
-        return Ok(());
-    }
-    let shown: String = name.chars().take(64).collect();
-    Err(Error::definition(Reason::PackId, format!("invalid pack name `{}`", shown.escape_debug()))
-        .with_hint("use letters, digits, `_`, `-` and `.`, at most 64, and start with a letter or a digit"))
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn packs() -> (tempfile::TempDir, Writer) {
@@ -312,14 +223,14 @@ mod tests {
     #[test]
     fn names_of_packs_are_safe_on_every_system() {
         for name in ["git_toolkit", "A-1.2", "雛形", "com", "console"] {
-            assert!(check_name(name).is_ok(), "{name}");
+            assert!(check_pack_name(name).is_ok(), "{name}");
         }
         for name in [
             "", ".", "..", "../x", "a/b", "a\\b", ".hidden", "-x", "nul", "COM1", "lpt9.x", "a ", "a.",
             "a\nb", "a:b",
         ] {
-            assert_eq!(check_name(name).expect_err(name).reason(), Some(Reason::PackId));
+            assert_eq!(check_pack_name(name).expect_err(name).reason(), Some(Reason::PackId));
         }
-        assert!(check_name(&"x".repeat(64)).is_ok() && check_name(&"x".repeat(65)).is_err());
+        assert!(check_pack_name(&"x".repeat(64)).is_ok() && check_pack_name(&"x".repeat(65)).is_err());
     }
 }

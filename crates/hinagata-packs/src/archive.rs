@@ -18,13 +18,13 @@ use zip::{
     unstable::read::ZipIterable,
 };
 
-use super::unpack::{Unpacker, broken_error, refused_error};
+use crate::unpack::{Unpacker, broken_error, refused_error};
 
 /// Bytes of a member of a `.tar` besides its content: its header, a long name before it, padding.
 const AROUND_MEMBER: u64 = 4 << 10;
 
 /// Passes all members of the archive at `source` to `unpacker`.
-pub(super) fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
+pub(crate) fn unpack_archive(source: &Path, unpacker: &mut Unpacker, limits: &PackLimits) -> Result<()> {
     let unreadable = |error: io::Error| io_error("read", source, error);
     let mut file = File::open(source).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
