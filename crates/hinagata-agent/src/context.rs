@@ -68,7 +68,7 @@ pub fn choose_model(
     root: &Path,
     name: &str,
 ) -> Result<()> {
-    let ConfiguredModel { model, tokenizer } = ConfiguredModel::from_settings(settings, root, name)?;
+    let ConfiguredModel { model, tokenizer, .. } = ConfiguredModel::from_settings(settings, root, name)?;
     options.tokens.model = Some(model);
     options.tokens.tokenizer = tokenizer;
     Ok(())

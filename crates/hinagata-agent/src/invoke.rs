@@ -3,6 +3,7 @@
 use hinagata::{
     Code, Content, Engine, Error, HintText, Reason, RenderedBody, Request, Result, Warning,
     module::{CompiledPrompt, Element, Message, Role, json::messages_to_json, read_messages},
+    secret::Redactor,
 };
 use hinagata_context::{
     ContextOptions, Guard, LeftOutReason, PackedContext, PackedFile, PackedResource, Packer, Progress,
@@ -143,6 +144,8 @@ pub struct InvocationOutput {
     pub warnings: Vec<Warning>,
     /// The warnings of the settings; see [`Project::settings_warnings`].
     pub settings_warnings: Vec<Warning>,
+    /// The redactor of the context and the prompts: files that are added to the call have the same marks.
+    pub redactor: Redactor,
 }
 
 impl InvocationOutput {
@@ -216,7 +219,8 @@ impl Project {
         warnings.extend(redaction_warnings(&call.guard.redactor().take_redacted()));
         let messages = call.build_messages(&system, given, &user);
         let settings_warnings = self.settings_warnings();
-        Ok(InvocationOutput { system, user, messages, agent, context, warnings, settings_warnings })
+        let redactor = call.guard.redactor().clone();
+        Ok(InvocationOutput { system, user, messages, agent, context, warnings, settings_warnings, redactor })
     }
 
     fn pack_for(

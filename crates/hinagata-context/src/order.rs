@@ -13,6 +13,7 @@ use crate::{
     glob::{Globs, expand_braces},
     kinds::{FileKind, KindRule, KindRules, describes_project, is_source},
     options::{ContextOptions, TextForm},
+    place::{is_in_hidden, serves_program},
     report::{Entry, Notice, summarize_paths},
     walk::FoundFile,
 };
@@ -109,9 +110,14 @@ impl<'o> Order<'o> {
         rank.is_last = ranked.kind_rule(&self.options.kinds) == KindRule::Last;
         rank.is_unchanged = !ranked.changed;
         let is_program = || metadata().is_some_and(|metadata| is_executable(&metadata));
-        rank.is_other = !describes && !is_source(&ranked.file.path, is_program);
+        rank.part = match describes || is_source(&ranked.file.path, is_program) {
+            true if is_in_hidden(&ranked.file.path) => ProjectPart::HiddenProgram,
+            true => ProjectPart::Program,
+            false => ProjectPart::Other,
+        };
         rank.commits = std::cmp::Reverse(facts.commits(&full));
         rank.is_detail = !describes;
+        rank.is_serving = rank.part != ProjectPart::Other && serves_program(&ranked.file.path);
         (rank, ranked)
     }
 
@@ -164,9 +170,23 @@ struct Rank {
     wishes: (bool, Descending),
     is_last: bool,
     is_unchanged: bool,
-    is_other: bool,
+    part: ProjectPart,
     commits: std::cmp::Reverse<u32>,
     is_detail: bool,
+    /// Whether it is a program that tests or shows the others.
+    is_serving: bool,
+}
+
+/// What a file is to its project; smaller ones are chosen first.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum ProjectPart {
+    /// A program, or what describes the project.
+    #[default]
+    Program,
+    /// A program beneath a hidden directory.
+    HiddenProgram,
+    /// Documents, settings and other text.
+    Other,
 }
 
 /// A number that sorts in descending order.
@@ -291,6 +311,22 @@ mod tests {
             "docs/a.md",
             "vendor/c.rs",
         ];
+        assert_eq!(ranked(&options(&[], &[]), &paths), expected);
+    }
+
+    #[test]
+    fn programs_beneath_hidden_directories_come_after_other_programs_and_before_other_text() {
+        let paths = [".devops/cpu.Dockerfile", ".github/run.py", "docs/a.md", "src/b.rs", "tests/c.rs"];
+        let expected = ["src/b.rs", "tests/c.rs", ".github/run.py", ".devops/cpu.Dockerfile", "docs/a.md"];
+        assert_eq!(ranked(&options(&[], &[]), &paths), expected);
+        assert_eq!(ranked(&options(&[".github"], &[]), &paths)[0], ".github/run.py");
+    }
+
+    #[test]
+    fn the_program_itself_comes_before_its_tests_and_examples() {
+        let paths = ["README.md", "a_test.go", "benches/a.rs", "ci/run.sh", "docs/a.md", "src/b.rs", "z.md"];
+        let expected =
+            ["README.md", "src/b.rs", "a_test.go", "benches/a.rs", "ci/run.sh", "docs/a.md", "z.md"];
         assert_eq!(ranked(&options(&[], &[]), &paths), expected);
     }
 

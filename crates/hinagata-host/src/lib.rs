@@ -36,7 +36,10 @@
 mod audit;
 #[cfg(feature = "audit")]
 mod audit_file;
+#[cfg(feature = "check")]
+mod check;
 mod environment;
+mod lock_guard;
 mod store;
 mod workspace;
 

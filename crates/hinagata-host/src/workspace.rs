@@ -9,8 +9,9 @@ use std::{
 use hinagata::{
     Approvals, Catalog, CatalogOptions, Code, Diagnostic, Distrust, Engine, EngineOptions, Error, Hint,
     Library, ROOT_VARIABLE, Reason, Result, Settings, StateDir, Trust, TrustState, WorkspaceRoot,
-    ports::{Hooks, Store},
+    ports::{Clock, Guard, Hooks, Store},
     settings::{Origin, SettingsSources, UserConfig},
+    source::ForeignPlace,
 };
 use hinagata_agent::ProjectPacker;
 #[cfg(feature = "llm")]
@@ -22,6 +23,7 @@ use hinagata_tools::{ToolSettings, Toolbox};
 
 use crate::{
     environment::Environment,
+    lock_guard::LockGuard,
     store::{self, OpenStore},
 };
 
@@ -35,10 +37,16 @@ pub struct OpenOptions {
     pub root: Option<PathBuf>,
     /// Settings of this process, as `section.key=value`. They override all other settings.
     pub settings: Vec<String>,
+    /// Whether this process trusts the workspace, whatever the user's record says.
+    pub trusted: bool,
     /// How long the process lives.
     pub process: ProcessKind,
+    /// Files of other formats that the call names, read in place.
+    pub named_files: Vec<ForeignPlace>,
     /// The environment variables that the workspace sees.
     pub environment: Environment,
+    /// Whether renders fail where the workspace differs from its lock.
+    pub frozen: bool,
 }
 
 /// How long a process lives: it decides about timeouts, watching and deadlines.
@@ -91,10 +99,14 @@ pub struct OpenWorkspace {
     pub state: Option<StateDir>,
     sources: SettingsSources,
     process: ProcessKind,
+    named_files: Vec<ForeignPlace>,
     store: OnceLock<OpenStore>,
     #[cfg(feature = "llm")]
     llm: OnceLock<Llm>,
     environment: Environment,
+    is_trusted_here: bool,
+    clock: Option<Arc<dyn Clock>>,
+    lock: Option<Arc<LockGuard>>,
 }
 
 impl OpenWorkspace {
@@ -111,12 +123,16 @@ impl OpenWorkspace {
         sources.flags.clone_from(&options.settings);
         let privileged_settings = sources.privileged_text();
         let state = StateDir::find(|name| environment.get(name), environment.home_directory()).ok();
-        let (trust, trust_problem) = read_trust(state.as_ref(), &root.path, privileged_settings.as_deref());
+        let (trust, trust_problem) = match options.trusted {
+            true => (TrustState::Trusted, None),
+            false => read_trust(state.as_ref(), &root.path, privileged_settings.as_deref()),
+        };
         let settings = Settings::resolve(&sources, trust.is_trusted())?;
         let libraries = settings.library_roots().into_iter().map(|path| {
             read_library(library_root(&path, &root.path, environment.home_directory()), state.as_ref())
         });
         let libraries = libraries.collect();
+        let lock = options.frozen.then(|| LockGuard::open(&root.path, &settings)).transpose()?.map(Arc::new);
         Ok(Self {
             root,
             settings,
@@ -128,11 +144,23 @@ impl OpenWorkspace {
             state,
             sources,
             process: options.process,
+            named_files: options.named_files.clone(),
             store: OnceLock::new(),
             #[cfg(feature = "llm")]
             llm: OnceLock::new(),
             environment,
+            is_trusted_here: options.trusted,
+            clock: None,
+            lock,
         })
+    }
+
+    /// Checks that the prompts of `catalog` are those of the lock, if the workspace is frozen.
+    ///
+    /// # Errors
+    /// Code `lock`, naming what differs.
+    pub fn check_lock(&self, catalog: &Catalog) -> Result<()> {
+        self.lock.as_ref().map_or(Ok(()), |lock| lock.check_catalog(catalog))
     }
 
     /// Opens the workspace again, as it was opened: the same root, flags and environment, with files as they are now. The
@@ -144,10 +172,21 @@ impl OpenWorkspace {
         let options = OpenOptions {
             root: Some(self.root.path.clone()),
             settings: self.sources.flags.clone(),
+            trusted: self.is_trusted_here,
             process: self.process,
+            named_files: self.named_files.clone(),
             environment: self.environment.clone(),
+            frozen: self.lock.is_some(),
         };
-        Self::open(&options, &self.root.path)
+        let again = Self::open(&options, &self.root.path)?;
+        Ok(Self { clock: self.clock.clone(), ..again })
+    }
+
+    /// Takes the time from `clock` instead of the operating system.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
     }
 
     /// Uses `store` instead of the store that the settings name.
@@ -211,12 +250,20 @@ impl OpenWorkspace {
     pub fn open_catalog(&self) -> Catalog {
         Catalog::open(CatalogOptions {
             paths: self.settings.catalog_paths(),
+            foreign: self.foreign_places(),
             libraries: self.libraries.clone(),
             approvals: self.approvals(),
             store: Some(self.store().snapshot()),
             serve_stale: self.settings.is_on("store.serve_stale"),
             ..CatalogOptions::new(&self.root.path)
         })
+    }
+
+    /// The places with prompts of other formats: those of the settings, and the files that the call names.
+    fn foreign_places(&self) -> Vec<ForeignPlace> {
+        let mut places = ForeignPlace::from_settings(&self.settings);
+        places.extend(self.named_files.iter().cloned());
+        places
     }
 
     /// The approvals of packs; none without a state directory.
@@ -261,7 +308,7 @@ impl OpenWorkspace {
         if let Some(llm) = self.llm.get() {
             return Ok(llm.clone());
         }
-        let llm = Llm::new(&self.settings, |name| self.environment.get(name))?;
+        let llm = Llm::for_workspace(&self.settings, &self.root.path, |name| self.environment.get(name))?;
         Ok(self.llm.get_or_init(|| llm).clone())
     }
 
@@ -287,8 +334,11 @@ impl OpenWorkspace {
         hooks: Option<Arc<dyn Hooks>>,
         change: impl FnOnce(&mut EngineOptions),
     ) -> Result<Engine> {
-        let mut options =
-            EngineOptions { libraries: self.libraries.clone(), ..EngineOptions::from(&self.settings) };
+        let mut options = EngineOptions {
+            libraries: self.libraries.clone(),
+            foreign: self.foreign_places(),
+            ..EngineOptions::from(&self.settings)
+        };
         let deadline = self.settings.get("limits.deadline");
         if self.process == ProcessKind::Daemon && deadline.is_none_or(|found| found.origin == Origin::Default)
         {
@@ -304,6 +354,12 @@ impl OpenWorkspace {
         builder = builder.with_trust(trusted).with_store(self.store()).with_project_reader(project_reader);
         if let Some(hooks) = hooks {
             builder = builder.with_hooks(hooks);
+        }
+        if let Some(clock) = &self.clock {
+            builder = builder.with_clock(Arc::clone(clock));
+        }
+        if let Some(lock) = &self.lock {
+            builder = builder.with_guard(Arc::clone(lock) as Arc<dyn Guard>);
         }
         #[cfg(feature = "tools")]
         {
@@ -430,6 +486,25 @@ mod tests {
         fs::write(root.join("hinagata.toml"), settings.replace("example.com", "example.org"))
             .expect("written");
         assert!(!library().trusted, "its settings changed");
+    }
+
+    #[test]
+    fn a_process_can_trust_a_workspace_that_its_user_does_not() {
+        let place = places("");
+        fs::write(place.path().join("work/hinagata.toml"), "[hooks]\nallowed_hosts = [\"example.com\"]\n")
+            .expect("written");
+        let open = |trusted| {
+            let environment =
+                Environment::without_variables().with_variable("HOME", place.path().join("home"));
+            let root = Some(place.path().join("work"));
+            let options = OpenOptions { root, trusted, environment, ..OpenOptions::default() };
+            OpenWorkspace::open(&options, place.path()).expect("opens")
+        };
+        assert!(!open(false).trust.is_trusted());
+        assert_eq!(open(false).settings.texts("hooks.allowed_hosts"), [] as [&str; 0]);
+        let trusted = open(true);
+        assert!(trusted.trust.is_trusted() && trusted.reopen().expect("opens").trust.is_trusted());
+        assert_eq!(trusted.settings.texts("hooks.allowed_hosts"), ["example.com"]);
     }
 
     #[test]

@@ -112,7 +112,7 @@ fn job_frame(job: &HookJob<'_>, terms: &CallTerms<'_>) -> Result<Vec<u8>, Failur
     let (variables, text) = match job.stage {
         Stage::PreRender { variables } => (Some(variables), None),
         Stage::PostRender { text, variables } => (Some(variables), Some(text)),
-        Stage::Provide | Stage::Load => (None, None),
+        Stage::Provide { .. } | Stage::Load => (None, None),
     };
     let path = job.path.to_string_lossy();
     let message = JobMessage {

@@ -54,7 +54,7 @@ impl Dispatcher {
     /// Waits for a free slot, at most until the render's deadline.
     pub(crate) async fn take_slot<'d>(&'d self, job: &HookJob<'_>) -> Result<Slot<'d>, Failure> {
         let slots = match job.stage {
-            Stage::Provide => &self.providers,
+            Stage::Provide { .. } => &self.providers,
             _ => &self.hooks,
         };
         let taken = slots.take_slot(job.owner);

@@ -5,7 +5,7 @@
 //! connections, and ends with its call.
 //!
 //! The pool starts its own executable again to launch Python: the `main` of a program that uses this crate must call
-//! [`launch_if_requested`] first.
+//! [`launch_if_requested`] first. A library names another [`Launcher`], a program that calls [`run_launcher`].
 
 mod call;
 mod dispatcher;
@@ -58,6 +58,14 @@ pub fn launch_if_requested() {
     if std::env::args_os().nth(1).is_none_or(|argument| argument != LAUNCHER_ARGUMENT) {
         return;
     }
+    run_launcher();
+}
+
+/// Becomes Python in a process that was started for that with other arguments, such as an interpreter that has loaded
+/// this crate as a library. On systems without launchers it returns.
+///
+/// The process must have one thread, and nothing may own a descriptor beyond the first three.
+pub fn run_launcher() {
     #[cfg(target_os = "linux")]
     {
         use std::process;

@@ -35,26 +35,29 @@
 //! crate; the reasons are in `docs/design/crates.md`.
 
 mod engine;
+mod model_templates;
 mod model_tokens;
 pub mod ports;
 mod secrets;
 
 pub use engine::{
-    Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, ExplainMap, Layer, MapUnits, Message,
-    OverriddenValue, PlanCacheStats, ReadAt, RenderJob, Rendered, RenderedBody, Request, SchemaProblem, Size,
-    SpanRow, Strictness, Times, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem,
-    UnknownVariable, Validation, Warning, WeakEngine, from_text,
+    AbsentRow, Chosen, Content, Context, Engine, EngineBuilder, EngineOptions, ExplainMap, Layer, MapUnits,
+    Message, OverriddenValue, PlanCacheStats, ReadAt, RenderJob, Rendered, RenderedBody, Request, RequestMap,
+    RequestRow, SchemaProblem, Share, Shares, Size, SourceKind, SourceView, SpanRow, Strictness,
+    Surroundings, Times, TokensOf, Trace, TracedCall, TracedTemplate, TracedUse, TracedVariable, TypeProblem,
+    UnknownVariable, UsedVariables, Validation, Warning, WeakEngine, from_text,
 };
 pub use hinagata_catalog::{
     Agent, Approval, Approvals, Candidate, Catalog, CatalogOptions, Defaults, FoundTemplate, Library,
     Listing, Manifest, PackId, PackKind, PackLimits, PromptFilter, PromptId, Reach, Refused, RenderLimits,
-    Replaces, Resolution, Resolutions, ResolvedPrompt, VariableProvider, Vocabulary, definition, media,
-    normal_form, record_resolution, source, store,
+    Replaces, Resolution, Resolutions, ResolvedPrompt, VariableProvider, Vocabulary, definition, edit, media,
+    normal_form, not_approved, record_resolution, source, store,
 };
 pub use hinagata_document::{
     Code, CodeSpec, Diagnostic, Digest, Error, Hint, HintText, InvalidDigest, LineColumn, Place, Reason,
     Result, Severity, TextOrigin, warn_of_long_number,
 };
+pub use hinagata_exchange as exchange;
 pub use hinagata_module as module;
 pub use hinagata_tokens as tokens;
 #[cfg(feature = "watch")]
@@ -65,5 +68,6 @@ pub use hinagata_workspace::{
     layout::{BUILTIN_PROMPTS, PACKS, PARTIALS, SETTINGS_FILE, SHARED_PROMPTS},
     secret, settings, write,
 };
+pub use model_templates::read_chat_template;
 pub use model_tokens::{counter_for_model, tokenizer_error};
 pub use secrets::HIDDEN;

@@ -12,7 +12,7 @@ use hinagata_workspace::{Settings, settings::ConfiguredModel};
 /// # Errors
 /// Code `definition`, reason `settings`, if the tokenizer file cannot be used, or aliases are invalid.
 pub fn counter_for_model(settings: &Settings, root: &Path, name: &str) -> Result<TokenCounter> {
-    let ConfiguredModel { model, tokenizer } = ConfiguredModel::from_settings(settings, root, name)?;
+    let ConfiguredModel { model, tokenizer, .. } = ConfiguredModel::from_settings(settings, root, name)?;
     match tokenizer {
         Some(file) => TokenCounter::from_file(name, &file).map_err(|error| tokenizer_error(&error)),
         None => Ok(TokenCounter::for_model(&model)),

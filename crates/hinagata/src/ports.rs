@@ -19,7 +19,7 @@ use hinagata_module::Message;
 use serde_json::{Map, Value};
 
 use crate::{
-    Diagnostic, Error, Result,
+    Catalog, Diagnostic, Error, PromptId, Result,
     definition::ProjectValue,
     store::{StoreChange, StoreSnapshot},
 };
@@ -159,7 +159,10 @@ pub enum Stage<'a> {
         variables: &'a Map<String, Value>,
     },
     /// `provide(context)`; the result is the value of its namespace.
-    Provide,
+    Provide {
+        /// The namespace.
+        namespace: &'a str,
+    },
     /// Runs the file; the result is its constants `METADATA`, `VARIABLES`, `PERMISSIONS`, `LIMITS`, `TEMPLATE`.
     Load,
 }
@@ -171,7 +174,7 @@ impl Stage<'_> {
         match self {
             Self::PreRender { .. } => "pre_render",
             Self::PostRender { .. } => "post_render",
-            Self::Provide => "provide",
+            Self::Provide { .. } => "provide",
             Self::Load => "load",
         }
     }
@@ -308,6 +311,24 @@ pub struct ProjectText {
     pub warnings: Vec<(String, Error)>,
 }
 
+/// Decides whether a snapshot of the workspace may be rendered, such as a lock that it has to match.
+pub trait Guard: Send + Sync {
+    /// Checks a snapshot, once before its first render.
+    ///
+    /// # Errors
+    /// Why no prompt of it may be rendered.
+    fn check_catalog(&self, catalog: &Catalog) -> Result<()>;
+
+    /// Whether single prompts are checked, too.
+    fn checks_prompts(&self) -> bool;
+
+    /// Checks a prompt by the SHA-256 of all its files, once before its first render.
+    ///
+    /// # Errors
+    /// Why it may not be rendered.
+    fn check_prompt(&self, prompt: &PromptId, definition_hash: &str) -> Result<()>;
+}
+
 /// The ports of an engine.
 #[derive(Clone)]
 pub(crate) struct Ports {
@@ -317,6 +338,7 @@ pub(crate) struct Ports {
     pub(crate) store: Option<Arc<dyn Store>>,
     pub(crate) model: Option<Arc<dyn Model>>,
     pub(crate) project: Option<Arc<dyn ProjectReader>>,
+    pub(crate) guard: Option<Arc<dyn Guard>>,
 }
 
 impl Default for Ports {
@@ -328,6 +350,7 @@ impl Default for Ports {
             store: None,
             model: None,
             project: None,
+            guard: None,
         }
     }
 }

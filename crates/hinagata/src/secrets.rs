@@ -1,5 +1,7 @@
 //! Masks secret values.
 
+use std::ops::Range;
+
 use serde_json::Value;
 
 use crate::Error;
@@ -36,6 +38,21 @@ impl Secrets {
     #[must_use]
     pub fn mask_text(&self, text: &str) -> String {
         self.0.iter().fold(text.to_owned(), |text, secret| text.replace(secret, HIDDEN))
+    }
+
+    /// The ranges of a text that are secrets, in order and apart.
+    pub(crate) fn find_in(&self, text: &str) -> Vec<Range<usize>> {
+        let found = self.0.iter().flat_map(|secret| text.match_indices(secret.as_str()));
+        let mut all: Vec<Range<usize>> = found.map(|(start, secret)| start..start + secret.len()).collect();
+        all.sort_unstable_by_key(|range| range.start);
+        let mut merged: Vec<Range<usize>> = Vec::with_capacity(all.len());
+        for range in all {
+            match merged.last_mut() {
+                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        merged
     }
 
     /// Masks secrets in a value, including keys of objects.
@@ -98,6 +115,12 @@ mod tests {
         assert_eq!(all.mask_text("ab cab"), "ab cab", "too short to be looked for");
         let shown = all.mask_value(json!({"hunter2": [12345, 5, "pin 12345", {"deep": "xhunter2x"}]}));
         assert_eq!(shown, json!({"•••": ["•••", 5, "pin •••", {"deep": "x•••x"}]}));
+    }
+
+    #[test]
+    fn ranges_of_secrets_are_in_order_and_apart() {
+        let all = secrets(&json!(["abc", "bcdef", "xyz"]));
+        assert_eq!(all.find_in("xyz abcdef abc"), [0..3, 4..10, 11..14]);
     }
 
     #[test]

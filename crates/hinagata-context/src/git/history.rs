@@ -81,7 +81,7 @@ impl Repository {
         Ok(History { changed, commits, has_commits: true })
     }
 
-    fn list_paths(&self, name: &str, arguments: &[&str]) -> Result<Vec<String>, String> {
+    pub(super) fn list_paths(&self, name: &str, arguments: &[&str]) -> Result<Vec<String>, String> {
         let output = self.command(name, LIST_LIMIT).args(arguments).run()?;
         if output.truncated {
             return Err(format!("`git {name}` failed: its list of files is longer than {LIST_LIMIT} bytes"));

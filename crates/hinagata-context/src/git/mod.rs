@@ -8,6 +8,7 @@
 
 mod history;
 mod process;
+mod revision;
 mod sections;
 
 use std::{
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 
 pub(crate) use history::{History, Tracked};
 use process::{GitCommand, Output, find_program};
+pub use revision::{RevisionFile, RevisionReader};
 pub(crate) use sections::{ChangeSet, GitText, Revisions};
 
 /// Most bytes of a list of paths.

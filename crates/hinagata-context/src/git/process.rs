@@ -3,6 +3,7 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
+    fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -64,6 +65,7 @@ pub(super) struct GitCommand {
     command: Command,
     name: String,
     limit: u64,
+    input: Option<File>,
 }
 
 impl GitCommand {
@@ -73,7 +75,7 @@ impl GitCommand {
         command.args(OPTIONS).args(SETTINGS.iter().flat_map(|setting| ["-c", setting]));
         command.arg(name).current_dir(directory).env_clear().envs(VARIABLES);
         command.envs(KEPT_VARIABLES.iter().filter_map(|name| Some((*name, env::var_os(name)?))));
-        Self { command, name: name.to_owned(), limit }
+        Self { command, name: name.to_owned(), limit, input: None }
     }
 
     pub(super) fn args<A: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = A>) -> Self {
@@ -86,9 +88,16 @@ impl GitCommand {
         self
     }
 
+    /// Lets the command read `input`.
+    pub(super) fn with_input(mut self, input: File) -> Self {
+        self.input = Some(input);
+        self
+    }
+
     /// Runs the command; the message of an error says why it failed.
     pub(super) fn run(mut self) -> Result<Output, String> {
-        self.command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let input = self.input.take().map_or_else(Stdio::null, Stdio::from);
+        self.command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         let failed = |why: String| format!("`git {}` failed: {why}", self.name);
         let mut child = self.command.spawn().map_err(|error| failed(system_cause(&error)))?;
         let (told, answers) = mpsc::channel();

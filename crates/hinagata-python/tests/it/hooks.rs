@@ -369,7 +369,8 @@ fn jobs_run_concurrently_and_a_hook_can_wait_for_a_provider() {
     let (first, second) = crate::support::block_on(async {
         let mut first =
             std::pin::pin!(hook.run(&pool, hinagata::ports::Stage::PreRender { variables: &variables }));
-        let mut second = std::pin::pin!(waiting.run(&pool, hinagata::ports::Stage::Provide));
+        let mut second =
+            std::pin::pin!(waiting.run(&pool, hinagata::ports::Stage::Provide { namespace: "test" }));
         let (mut one, mut two) = (None, None);
         std::future::poll_fn(|cx| {
             use std::{future::Future as _, task::Poll};

@@ -9,8 +9,9 @@ use super::Engine;
 use crate::{
     Approvals, Catalog, CatalogOptions, Library, StateDir,
     definition::{PromptLimits, UndefinedMode},
-    ports::{Clock, Hooks, Model, Ports, ProjectReader, Store, Tools},
+    ports::{Clock, Guard, Hooks, Model, Ports, ProjectReader, Store, Tools},
     settings::Settings,
+    source::ForeignPlace,
 };
 
 /// Default number of cached plans.
@@ -21,6 +22,8 @@ const CACHED: usize = 100;
 pub struct EngineOptions {
     /// Additional prompt directories, relative to the root.
     pub paths: Vec<String>,
+    /// Places with prompts of other formats, read in place.
+    pub foreign: Vec<ForeignPlace>,
     /// Other workspaces whose prompts can be rendered, each with its own trust.
     pub libraries: Vec<Library>,
     /// The time zone of `system` variables; that of the machine if `None`.
@@ -51,6 +54,7 @@ impl Default for EngineOptions {
     fn default() -> Self {
         Self {
             paths: Vec::new(),
+            foreign: Vec::new(),
             libraries: Vec::new(),
             timezone: None,
             os: None,
@@ -71,6 +75,7 @@ impl From<&Settings> for EngineOptions {
     fn from(settings: &Settings) -> Self {
         Self {
             paths: settings.catalog_paths(),
+            foreign: ForeignPlace::from_settings(settings),
             // Whether the user trusts a library is not part of the settings.
             libraries: Vec::new(),
             timezone: settings.timezone().map(str::to_owned),
@@ -172,6 +177,13 @@ impl EngineBuilder {
         self
     }
 
+    /// Sets the port that every snapshot of the workspace has to pass before a render uses it.
+    #[must_use]
+    pub fn with_guard(mut self, guard: Arc<dyn Guard>) -> Self {
+        self.ports.guard = Some(guard);
+        self
+    }
+
     /// Sets the port that reads project directories.
     #[must_use]
     pub fn with_project_reader(mut self, project: Arc<dyn ProjectReader>) -> Self {
@@ -188,6 +200,7 @@ impl EngineBuilder {
         };
         let catalog = Catalog::open(CatalogOptions {
             paths: self.options.paths.clone(),
+            foreign: self.options.foreign.clone(),
             libraries: self.options.libraries.clone(),
             approvals,
             serve_stale: self.options.serve_stale,

@@ -13,25 +13,41 @@ use crate::{Code, Error, Reason, Result};
 impl From<&CompiledPrompt> for RenderedBody {
     /// The messages of a compiled prompt.
     fn from(prompt: &CompiledPrompt) -> Self {
-        Self::Messages(chat_messages(prompt).iter().map(message).collect())
+        Self::Messages(chat_messages(prompt).iter().map(|one| message(one, &mut |_| ())).collect())
     }
 }
 
-fn message(message: &ModuleMessage) -> Message {
-    let text = message.as_text().filter(|text| !text.is_empty()).map(|text| Content::Text(text.to_owned()));
-    let parts = message.parts().iter().flat_map(|part| contents(part, message));
+/// The messages of a prompt, and each text of them with the address of the text that it is a copy of.
+pub(super) fn body_with_addresses(messages: &[ModuleMessage]) -> (RenderedBody, Vec<(String, usize)>) {
+    let mut texts = Vec::new();
+    let mut note = |text: &str| texts.push((text.to_owned(), text.as_ptr().addr()));
+    let messages = messages.iter().map(|one| message(one, &mut note)).collect();
+    (RenderedBody::Messages(messages), texts)
+}
+
+/// Is called with each text that becomes a text of a message.
+type NoteText<'n> = &'n mut dyn FnMut(&str);
+
+fn message(message: &ModuleMessage, note: NoteText<'_>) -> Message {
+    let text = message.as_text().and_then(|text| text_content(text, note));
+    let parts = message.parts().iter().flat_map(|part| contents(part, message, note));
     Message { role: message.role().name().to_owned(), content: text.into_iter().chain(parts).collect() }
 }
 
 /// The contents of a part: the result of a tool is a text and a part that refers to the call.
-fn contents(part: &MessagePart, message: &ModuleMessage) -> Vec<Content> {
+fn contents(part: &MessagePart, message: &ModuleMessage, note: NoteText<'_>) -> Vec<Content> {
     match part.content() {
-        PartContent::Attachment(attachment) => attachment_content(attachment).into_iter().collect(),
-        PartContent::Refusal(text) => vec![Content::Text(text.to_string())],
+        PartContent::Attachment(attachment) => attachment_content(attachment, note).into_iter().collect(),
+        PartContent::Refusal(text) => {
+            note(text);
+            vec![Content::Text(text.to_string())]
+        }
         PartContent::ToolResult(result) => {
             let mut all: Vec<Content> = match &result.value {
-                ToolValue::Parts { parts, .. } => parts.iter().filter_map(attachment_content).collect(),
-                value => text_content(&value.to_text()).into_iter().collect(),
+                ToolValue::Parts { parts, .. } => {
+                    parts.iter().filter_map(|part| attachment_content(part, note)).collect()
+                }
+                value => text_content(&value.to_text(), note).into_iter().collect(),
             };
             let name = result.name.as_deref().or(message.name());
             let mut fields = json!({"id": result.call_id.as_str(), "name": name});
@@ -47,14 +63,17 @@ fn contents(part: &MessagePart, message: &ModuleMessage) -> Vec<Content> {
     }
 }
 
-fn text_content(text: &str) -> Option<Content> {
-    (!text.is_empty()).then(|| Content::Text(text.to_owned()))
+fn text_content(text: &str, note: NoteText<'_>) -> Option<Content> {
+    (!text.is_empty()).then(|| {
+        note(text);
+        Content::Text(text.to_owned())
+    })
 }
 
-fn attachment_content(attachment: &Attachment) -> Option<Content> {
+fn attachment_content(attachment: &Attachment, note: NoteText<'_>) -> Option<Content> {
     let media = |content: Value| Content::Part { kind: "media".to_owned(), content };
     match attachment {
-        Attachment::Text(text) => text_content(text),
+        Attachment::Text(text) => text_content(text, note),
         Attachment::ImageUrl { url } => Some(media(json!({"url": url.as_str()}))),
         Attachment::File { path, mime_type, .. } => {
             Some(media(json!({"url": path.as_str(), "type": mime_type.as_str()})))

@@ -8,6 +8,7 @@ use std::{
 use hinagata_template::{
     Content, Graph, PathPart, Position, TemplateUse, TemplateUseKind, Usage, VariablePath, VariableUse,
 };
+use hinagata_tokens::TokenCounter;
 use serde_json::Value;
 
 use super::{
@@ -15,7 +16,7 @@ use super::{
     pipeline::Call,
     rendered::RenderedBody,
     trace::{
-        Chosen, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
+        Chosen, OverriddenValue, ReadAt, Size, Times, TokensOf, Trace, TracedCall, TracedTemplate, TracedUse,
         TracedVariable,
     },
     validate::RESERVED,
@@ -46,24 +47,33 @@ impl Tracer {
         self.since = Instant::now();
     }
 
+    /// Records a finished call and returns its number.
     pub(super) fn record_call(
         &mut self,
         kind: &'static str,
         name: &str,
         time: Duration,
         error: Option<&Error>,
-    ) {
+    ) -> u32 {
         let error = error.map(|error| error.message().to_owned());
         self.calls.push(TracedCall { kind, name: name.to_owned(), time, error });
+        self.calls.len() as u32 - 1
+    }
+
+    /// The finished calls, in the order of their numbers.
+    pub(super) fn calls(&self) -> &[TracedCall] {
+        &self.calls
     }
 
     pub(super) fn into_trace(self, call: &Call<'_>, layers: &Layers<'_>, body: &RenderedBody) -> Trace {
+        let (counter, tokens_of) = call.token_counter();
         Trace {
             chosen: trace_choice(call),
             variables: trace_variables(call, layers),
             templates: trace_templates(call),
             calls: mask_errors(self.calls, call),
-            sizes: message_sizes(body),
+            sizes: message_sizes(body, &counter),
+            tokens_of,
             times: self.times,
             map: None,
         }
@@ -94,14 +104,31 @@ fn trace_choice(call: &Call<'_>) -> Chosen {
     }
 }
 
-fn message_sizes(body: &RenderedBody) -> Vec<Size> {
-    let size = |role: Option<String>, texts: Vec<&str>| Size {
+impl Call<'_> {
+    /// Counts the tokens of the model of the request, or of the prompt.
+    pub(super) fn token_counter(&self) -> (TokenCounter, TokensOf) {
+        let of_prompt = || self.plan.about.settings.request_options().model;
+        let model = self.request.context.named_model().map(str::to_owned).or_else(of_prompt);
+        let counter = model.as_deref().map_or_else(TokenCounter::without_model, TokenCounter::for_model);
+        let exact = counter.is_exact();
+        (counter, TokensOf { model, exact })
+    }
+}
+
+fn message_sizes(body: &RenderedBody, counter: &TokenCounter) -> Vec<Size> {
+    // As in the shares of a source map. A build that cannot tell where tokens start estimates their number.
+    let tokens = |text: &&str| match counter.token_starts(text) {
+        Some(starts) => starts.len(),
+        None => counter.count_tokens(text).tokens,
+    };
+    let size = |role: Option<String>, texts: &[&str]| Size {
         role,
         characters: texts.iter().map(|text| text.chars().count()).sum(),
         bytes: texts.iter().map(|text| text.len()).sum(),
+        tokens: texts.iter().map(tokens).sum(),
     };
     match body {
-        RenderedBody::Text(text) => vec![size(None, vec![text])],
+        RenderedBody::Text(text) => vec![size(None, &[text])],
         RenderedBody::Messages(messages) => messages
             .iter()
             .map(|message| {
@@ -109,7 +136,7 @@ fn message_sizes(body: &RenderedBody) -> Vec<Size> {
                     Content::Text(text) => Some(text.as_str()),
                     Content::Part { .. } => None,
                 });
-                size(Some(message.role.clone()), texts.collect())
+                size(Some(message.role.clone()), &texts.collect::<Vec<_>>())
             })
             .collect(),
     }

@@ -10,41 +10,41 @@ use super::{
     late::find_provider,
     layers::{Layer, LayerEntry, LayerValues, Layers, Origin},
     pipeline::Call,
-    plan::PlannedProvider,
+    plan::{Plan, PlannedProvider},
     python_time::PythonTime,
     rendered::Warning,
+    request::Request,
     system::System,
     wait::join_all,
 };
 use crate::{Agent, Code, Error, PACKS, Result};
 
-impl Call<'_> {
-    /// The layers that need no fetching: the call, the agent with its variables, and declared defaults.
-    pub(super) fn first_layers<'l>(
-        &'l self,
-        agent: Option<(&'l Agent, &'l Map<String, Value>)>,
-    ) -> Layers<'l> {
-        let Self { plan, request, .. } = *self;
-        let mut layers = Layers::with_capacity(plan.defaults.len() + 2);
-        let declared = &plan.inherited.parameters;
-        let values = if plan.is_store_prompt() {
-            LayerValues::Declared { call: request.variables, only: declared }
-        } else {
-            LayerValues::Map(request.variables)
-        };
-        layers.insert(LayerEntry { layer: Layer::Call, values, origin: Origin::Source("call".into()) });
-        if let Some((agent, variables)) = agent {
-            let (values, origin) =
-                (LayerValues::Map(variables), Origin::Source(agent.source.as_str().into()));
-            layers.insert(LayerEntry { layer: Layer::Agent, values, origin });
-        }
-        for (layer, defaults) in &plan.defaults {
-            let (values, origin) = (LayerValues::Map(defaults), Origin::Declaration(declared));
-            layers.insert(LayerEntry { layer: *layer, values, origin });
-        }
-        layers
+/// The layers that need no fetching: the call, the agent with its variables, and declared defaults.
+pub(super) fn first_layers<'l>(
+    plan: &'l Plan,
+    request: &'l Request<'_>,
+    agent: Option<(&'l Agent, &'l Map<String, Value>)>,
+) -> Layers<'l> {
+    let mut layers = Layers::with_capacity(plan.defaults.len() + 2);
+    let declared = &plan.inherited.parameters;
+    let values = if plan.is_store_prompt() {
+        LayerValues::Declared { call: request.variables, only: declared }
+    } else {
+        LayerValues::Map(request.variables)
+    };
+    layers.insert(LayerEntry { layer: Layer::Call, values, origin: Origin::Source("call".into()) });
+    if let Some((agent, variables)) = agent {
+        let (values, origin) = (LayerValues::Map(variables), Origin::Source(agent.source.as_str().into()));
+        layers.insert(LayerEntry { layer: Layer::Agent, values, origin });
     }
+    for (layer, defaults) in &plan.defaults {
+        let (values, origin) = (LayerValues::Map(defaults), Origin::Declaration(declared));
+        layers.insert(LayerEntry { layer: *layer, values, origin });
+    }
+    layers
+}
 
+impl Call<'_> {
     /// Fetches every value that a template can reach and that neither the call nor the agent passes.
     pub(super) async fn fill_layers<'l>(
         &'l self,

@@ -143,7 +143,7 @@ impl Call<'_> {
         let declarer = (!is_trusted).then(|| Declarer::Provider(provider.namespace.clone()));
         let (permissions, withheld) = self.split_permissions(declarer, provider.permissions());
         let job = HookJob {
-            stage: Stage::Provide,
+            stage: Stage::Provide { namespace: &provider.namespace },
             file: &file,
             source: &source,
             permissions,

@@ -248,7 +248,7 @@ impl<'a> Layers<'a> {
         self.visible = self.insert(LayerEntry { layer: Layer::Hook, values, origin }) + 1;
     }
 
-    /// Every value of a name, the strongest first. This is the only lookup: all others are made of it.
+    /// Every value of a name, the strongest first.
     #[inline]
     pub(super) fn hits(&self, name: &(impl Name + ?Sized)) -> impl Iterator<Item = Hit<'_>> {
         self.entries.iter().enumerate().filter_map(|(place, entry)| {
@@ -267,7 +267,13 @@ impl<'a> Layers<'a> {
 
     /// The value of the variable `name`.
     pub(super) fn get(&self, name: &str) -> Option<&Value> {
-        self.visible_hit(name).map(|hit| hit.value)
+        self.visible_value(name)
+    }
+
+    /// The value of the visible hit.
+    #[inline]
+    fn visible_value(&self, name: &(impl Name + ?Sized)) -> Option<&Value> {
+        self.entries[..self.visible].iter().find_map(|entry| entry.values.find(name))
     }
 
     fn visible_entries(&self) -> impl DoubleEndedIterator<Item = &LayerEntry<'a>> {
@@ -282,16 +288,13 @@ impl<'a> Layers<'a> {
 
     /// Warnings about numbers that lost digits.
     pub(super) fn long_numbers(&self) -> Vec<Warning> {
-        let warning = |(name, value): (&String, &Value)| {
-            warn_of_long_number(name, value).map(|error| Warning::new(name.as_str(), error))
-        };
         let passed = |entry: &&LayerEntry<'_>| !matches!(entry.origin, Origin::Reserved);
         let maps = self.visible_entries().filter(passed).filter_map(|entry| match &entry.values {
             LayerValues::Map(map) | LayerValues::Declared { call: map, .. } => Some(*map),
             LayerValues::Owned(map) => Some(map),
             LayerValues::Store(_) | LayerValues::Environs(_) => None,
         });
-        maps.flatten().filter_map(warning).collect()
+        maps.flat_map(long_numbers).collect()
     }
 
     /// The value at a dotted path.
@@ -299,6 +302,13 @@ impl<'a> Layers<'a> {
         let (root, rest) = path.split_once('.').unwrap_or((path, ""));
         value_at(self.get(root)?, rest)
     }
+}
+
+/// Warnings about numbers of `values` that lost digits.
+pub(super) fn long_numbers(values: &Map<String, Value>) -> impl Iterator<Item = Warning> {
+    values.iter().filter_map(|(name, value)| {
+        warn_of_long_number(name, value).map(|error| Warning::new(name.as_str(), error))
+    })
 }
 
 /// The value at a dotted path inside another one; an empty path is the value itself.
@@ -312,7 +322,7 @@ pub(super) fn value_at<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
 
 impl Variables for Layers<'_> {
     fn find(&self, key: &Key) -> Option<&Value> {
-        self.visible_hit(key).map(|hit| hit.value)
+        self.visible_value(key)
     }
 
     fn names(&self) -> Vec<&str> {

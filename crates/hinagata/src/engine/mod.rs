@@ -7,9 +7,11 @@
 mod builder;
 mod chat;
 mod explain;
+mod export;
 mod file_secrets;
 mod files;
 mod fill;
+mod history;
 mod hooks;
 mod late;
 mod layers;
@@ -21,6 +23,7 @@ mod notices;
 mod own_files;
 mod pipeline;
 mod places;
+mod plain;
 mod plan;
 mod project_values;
 mod provided;
@@ -32,8 +35,10 @@ mod run;
 mod schema;
 mod secret_values;
 mod snapshot;
+mod source_view;
 mod sources;
 mod spans;
+mod surroundings;
 mod system;
 mod tool_calls;
 mod tools;
@@ -45,13 +50,14 @@ mod wait;
 mod withheld;
 
 use std::{
+    collections::BTreeMap,
     fmt,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
 use arc_swap::{ArcSwap, ArcSwapOption};
-use hinagata_catalog::StoreReachCache;
+use hinagata_catalog::{StoreReachCache, source::UnsavedTexts};
 use hinagata_template::Cache;
 use serde_json::{Map, Value};
 
@@ -62,11 +68,14 @@ pub use render_job::{RenderJob, Strictness};
 pub use rendered::{Rendered, RenderedBody, Warning};
 pub use request::{Context, Request};
 pub use snapshot::PlanCacheStats;
-pub use spans::{ExplainMap, MapUnits, SpanRow};
+pub use source_view::{SourceKind, SourceView};
+pub use spans::{AbsentRow, ExplainMap, MapUnits, RequestMap, RequestRow, Share, Shares, SpanRow};
+pub use surroundings::Surroundings;
 pub use trace::{
-    Chosen, OverriddenValue, ReadAt, Size, Times, Trace, TracedCall, TracedTemplate, TracedUse,
+    Chosen, OverriddenValue, ReadAt, Size, Times, TokensOf, Trace, TracedCall, TracedTemplate, TracedUse,
     TracedVariable,
 };
+pub use unknown::UsedVariables;
 pub use validate::{SchemaProblem, TypeProblem, UnknownVariable, Validation, from_text};
 
 use self::{
@@ -202,15 +211,31 @@ impl Engine {
         self.frozen_with(Ports { hooks: None, tools: None, model: None, ..self.0.ports.clone() })
     }
 
+    /// An engine with the prompts of this moment and unsaved texts in the place of some files, by prefix of a source root and
+    /// path beneath it.
+    #[must_use]
+    pub fn with_unsaved(&self, texts: BTreeMap<String, UnsavedTexts>) -> Self {
+        let catalog = self.all().0.catalog.with_unsaved(texts);
+        let engine = self.frozen_with(self.0.ports.clone());
+        let capacity = self.0.options.cached_templates;
+        engine.0.current.store(Arc::new(Snapshot::new(catalog, capacity, Arc::default())));
+        engine
+    }
+
     fn frozen_with(&self, ports: Ports) -> Self {
-        let Inner { options, host, cache, loaded, .. } = &*self.0;
+        self.frozen_on(self.0.host.clone(), ports)
+    }
+
+    fn frozen_on(&self, host: Host, ports: Ports) -> Self {
+        let Inner { options, cache, loaded, tools, .. } = &*self.0;
         let inner = Inner {
             options: options.clone(),
             state: None,
             ports,
-            host: host.clone(),
+            host,
             cache: Arc::clone(cache),
-            tools: ArcSwapOption::empty(),
+            // They count for the same set only.
+            tools: ArcSwapOption::new(tools.load_full()),
             current: ArcSwap::new(self.all().0),
             stores: StoreReachCache::default(),
             loaded: Arc::clone(loaded),
@@ -252,6 +277,21 @@ impl Engine {
         Ok(self.plan(&snapshot, store.as_deref(), prompt)?.template_variables())
     }
 
+    /// What a render of a prompt can reach outside of the workspace, sorted: the permissions `http_request`, `llm_call` and
+    /// `subprocess` of its hooks and providers, and the ids of the tools that its templates can call; `tools` where only a
+    /// render shows which. Empty for a prompt whose preview is safe at any time. Runs nothing.
+    ///
+    /// # Errors
+    /// Errors of finding and reading the prompt.
+    pub fn prompt_effects(&self, prompt: &str) -> Result<Vec<String>> {
+        let (snapshot, store) = self.current();
+        match self.plan(&snapshot, store.as_deref(), prompt) {
+            Ok(plan) => Ok(plan.effects()),
+            // Templates that cannot be compiled are not run; hooks are.
+            Err(_) => Ok(plan::definition_effects(&self.definition(prompt)?).collect()),
+        }
+    }
+
     /// The SHA-256 of all files that a prompt is read from: its definition, its parents, and the templates that they
     /// include. Runs nothing.
     ///
@@ -260,6 +300,17 @@ impl Engine {
     pub fn definition_hash(&self, prompt: &str) -> Result<String> {
         let (snapshot, store) = self.current();
         Ok(self.plan(&snapshot, store.as_deref(), prompt)?.about.definition_hash().to_owned())
+    }
+
+    /// The files that a prompt is read from, in order, as paths from the workspace root: its definition, its parents, and the
+    /// templates that they include. Runs nothing.
+    ///
+    /// # Errors
+    /// Errors of finding, reading and compiling the prompt.
+    pub fn definition_files(&self, prompt: &str) -> Result<Vec<String>> {
+        let (snapshot, store) = self.current();
+        let plan = self.plan(&snapshot, store.as_deref(), prompt)?;
+        Ok(plan.about.files.iter().map(|read| read.file.clone()).collect())
     }
 
     /// How well the cache of prepared prompts serves.
@@ -367,6 +418,7 @@ impl Engine {
         mut on_change: impl FnMut(&Catalog, &Change) + Send + 'static,
     ) -> Result<Watcher> {
         let mut places = watch::watched_paths(&self.root(), &self.0.options.paths, self.0.state.as_ref());
+        places.extend(self.0.options.foreign.iter().map(|place| self.root().join(&place.path)));
         places.extend(self.0.options.libraries.iter().flat_map(Library::prompt_directories));
         // A watcher alone does not keep an engine alive.
         let engine = Arc::downgrade(&self.0);
@@ -406,6 +458,22 @@ impl Engine {
                 catalog.with_reach(reach).set_resolution(prompt, source, now).map(|made| made.without_reach())
             }
         })
+    }
+
+    /// Takes back the last decision about which prompt a name refers to; `None` if nothing was decided.
+    ///
+    /// # Errors
+    /// Those of [`Catalog::undo_resolution`].
+    pub fn undo_resolution(&self, prompt: &str) -> Result<Option<Catalog>> {
+        let now = self.0.ports.clock.now();
+        let mut is_decided = true;
+        let catalog = self.update_catalog(|catalog| {
+            let narrow = self.1.as_ref().map_or_else(|| catalog.clone(), |reach| catalog.with_reach(reach));
+            let undone = narrow.undo_resolution(prompt, now)?;
+            is_decided = undone.is_some();
+            Ok(undone.map_or_else(|| catalog.clone(), |made| made.without_reach()))
+        })?;
+        Ok(is_decided.then_some(catalog))
     }
 
     /// The definition of a prompt and its parents. Runs nothing; see [`Engine::load_definition`].
@@ -489,6 +557,10 @@ impl Engine {
         store: Option<&StoreSnapshot>,
         name: &str,
     ) -> Result<Arc<Plan>, PlanError> {
+        let guard = self.0.ports.guard.as_deref();
+        if let Some(guard) = guard {
+            snapshot.check_guard(guard)?;
+        }
         let tools = self.tools(snapshot, store);
         if let Some(plan) = snapshot.plans.get(name).filter(|plan| plan.has_tools(tools.as_ref())) {
             snapshot.counts.record_hit();
@@ -504,6 +576,9 @@ impl Engine {
             tools,
         };
         let plan = Arc::new(Plan::build(choice, &planning)?);
+        if let Some(guard) = guard.filter(|guard| guard.checks_prompts()) {
+            guard.check_prompt(&plan.about.id, plan.about.definition_hash())?;
+        }
         snapshot.insert_plan(name, &plan);
         Ok(plan)
     }

@@ -2,15 +2,21 @@
 
 use std::sync::Arc;
 
-use hinagata_module::{CompiledPrompt, Text};
+use hinagata_module::Text;
 use serde_json::Value;
 
-use super::{layers::Layers, plan::PlannedTemplate, run::TemplatePass};
+use super::{
+    layers::Layers,
+    plan::PlannedTemplate,
+    rendered::RenderedBody,
+    run::{RenderOutput, TemplatePass},
+    spans::ModuleNotes,
+};
 use crate::{
-    Result,
+    Place, Result,
     definition::{
         ModuleBody, UndefinedMode,
-        module::{Local, WithLocal, World, evaluate_body},
+        module::{Absence, Local, PathUse, WithLocal, World, evaluate_body},
         module_error,
     },
 };
@@ -23,14 +29,26 @@ pub(super) struct PlannedModule {
 
 impl TemplatePass<'_, '_> {
     /// Evaluates and compiles a module; `None` if templates wait for calls.
-    pub(super) fn build_module(&mut self, planned: &PlannedModule) -> Result<Option<Arc<CompiledPrompt>>> {
+    pub(super) fn build_module(&mut self, planned: &PlannedModule) -> Result<Option<RenderOutput>> {
         let (layers, limit) = (self.layers, self.run.plan.limits.output.unwrap_or(usize::MAX));
-        let given = evaluate_body(&planned.body, &mut Rendering { pass: self, planned, layers }, limit)?;
+        let notes = self.run.is_mapped.then(|| ModuleNotes::start(&planned.body));
+        let mut rendering = Rendering { pass: self, planned, layers, notes };
+        let given = evaluate_body(&planned.body, &mut rendering, limit)?;
+        let notes = rendering.notes;
         if !self.wanted.is_empty() {
             return Ok(None);
         }
         let prompt = planned.body.module.compile_in(planned.body.order, &given).map_err(module_error)?;
-        Ok(Some(Arc::new(prompt)))
+        let (body, module_map) = match notes {
+            None => (RenderedBody::from(&prompt), None),
+            Some(notes) => {
+                let (body, map) = notes.finish(&prompt, layers, &self.maps);
+                (body, Some(map))
+            }
+        };
+        let maps = std::mem::take(&mut self.maps);
+        let module = Some(Arc::new(prompt));
+        Ok(Some(RenderOutput { module, maps, module_map, ..RenderOutput::from(body) }))
     }
 }
 
@@ -39,6 +57,7 @@ struct Rendering<'w, 'p, 'r> {
     pass: &'w mut TemplatePass<'p, 'r>,
     planned: &'w PlannedModule,
     layers: &'p Layers<'p>,
+    notes: Option<ModuleNotes<'p>>,
 }
 
 impl<'p> World<'p> for Rendering<'_, 'p, '_> {
@@ -55,7 +74,46 @@ impl<'p> World<'p> for Rendering<'_, 'p, '_> {
         let variables = WithLocal { variables: self.layers, local };
         // The next pass renders a text that waits for a call again.
         let text = self.pass.render_module_text(template, &variables, written.has_headings)?;
-        Ok(text.unwrap_or_default().into())
+        let is_waiting = text.is_none();
+        let text = Text::from(text.unwrap_or_default());
+        if let (Some(notes), Some(mapped), false) = (&mut self.notes, self.pass.maps.last(), is_waiting) {
+            notes.add_template(number, &text, self.pass.maps.len() - 1, &mapped.text);
+        }
+        Ok(text)
+    }
+
+    fn is_recorded(&self) -> bool {
+        self.notes.is_some()
+    }
+
+    fn note_texts(&mut self, texts: &[Text], value: &'p Value, path: &PathUse) {
+        if let Some(notes) = &mut self.notes {
+            notes.add_texts(texts, value, path);
+        }
+    }
+
+    fn note_data(
+        &mut self,
+        data: &Arc<Value>,
+        values: &[&'p Value],
+        templates: &[usize],
+        place: Option<&Place>,
+    ) {
+        if let Some(notes) = &mut self.notes {
+            notes.add_data(data, values, templates, place);
+        }
+    }
+
+    fn note_absent(&mut self, section: &Text, absence: Absence, path: &PathUse, value: Option<&'p Value>) {
+        if let Some(notes) = &mut self.notes {
+            notes.add_absent(section, absence, path, value);
+        }
+    }
+
+    fn note_turn(&mut self, list: &PathUse, turn: Option<usize>) {
+        if let Some(notes) = &mut self.notes {
+            notes.set_turn(list, turn);
+        }
     }
 
     fn is_strict(&self) -> bool {

@@ -16,6 +16,7 @@ use super::{
     Engine,
     explain::Tracer,
     file_secrets::FileSecrets,
+    fill::first_layers,
     late::LateProviders,
     layers::Layers,
     plan::Plan,
@@ -27,7 +28,7 @@ use super::{
     snapshot::Snapshot,
     tool_calls::ToolCalls,
     trace::Trace,
-    validate::{RESERVED, Validation, count_fitting},
+    validate::{RESERVED, Validation},
     wait::{block_on, unless_cancelled},
     withheld::Withheld,
 };
@@ -79,32 +80,12 @@ impl Engine {
     pub fn validate(&self, request: &Request<'_>) -> Result<Validation> {
         let (snapshot, store) = self.current();
         let plan = self.plan(&snapshot, store.as_deref(), request.prompt)?;
+        let renamed = renamed_variables(&plan, request.variables);
+        let request =
+            &renamed.as_ref().map_or_else(|| request.clone(), |map| request.clone().with_variable_map(map));
         let agent = find_agent(&snapshot, request)?;
         let own = agent.as_deref().and_then(|agent| agent_variables(&snapshot, &plan, agent));
         Ok(validation(&plan, request, own))
-    }
-
-    /// The result of a plain call: its plan is cached, and it fetches, runs and waits for nothing. `None` for other calls.
-    fn render_plain(&self, request: &Request<'_>) -> Option<Result<Rendered>> {
-        // A restricted reach takes the long path, which has the same result.
-        if self.1.is_some() {
-            return None;
-        }
-        let snapshot = self.0.current.load();
-        let plan = snapshot.plans.get(request.prompt).filter(|plan| plan.is_plain)?;
-        let store = self.store();
-        if !self.0.frozen && store.as_ref().is_some_and(|store| !snapshot.has_prompts_of(store)) {
-            return None;
-        }
-        if !plan.has_tools(self.tools(&snapshot, store.as_deref()).as_ref()) {
-            return None;
-        }
-        let call = Call::new(self, &snapshot, None, &plan, request);
-        let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
-        call.is_plain().then(|| {
-            snapshot.counts.record_hit();
-            call.run_plain().map_err(named)
-        })
     }
 
     async fn run_pipeline(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
@@ -114,6 +95,9 @@ impl Engine {
     async fn run_uncancelled(&self, request: &Request<'_>, tracer: Option<Tracer>) -> Result<Rendered> {
         let (snapshot, store) = self.current();
         let plan = self.load_plan(&snapshot, store.as_deref(), request.prompt, request.deadline).await?;
+        let renamed = renamed_variables(&plan, request.variables);
+        let request =
+            &renamed.as_ref().map_or_else(|| request.clone(), |map| request.clone().with_variable_map(map));
         let call = Call::new(self, &snapshot, store.as_ref(), &plan, request);
         let named = |error: Error| error.with_default("prompt_id", plan.choice.id.as_str());
         call.run(tracer).await.map_err(|error| named(for_home(error, plan.untrusted_home.as_ref())))
@@ -158,6 +142,24 @@ fn validation(plan: &Plan, request: &Request<'_>, agent: Option<&Map<String, Val
         found.allow_reserved();
     }
     found
+}
+
+/// The variables with the names of parameters in place of their aliases; `None` if the call uses no alias.
+pub(super) fn renamed_variables(plan: &Plan, variables: &Map<String, Value>) -> Option<Map<String, Value>> {
+    if !plan.has_aliases {
+        return None;
+    }
+    let mut renamed: Option<Map<String, Value>> = None;
+    for parameter in plan.inherited.parameters.iter().filter(|parameter| !parameter.aliases.is_empty()) {
+        let used = parameter.aliases.iter().find(|alias| variables.contains_key(*alias));
+        if let Some(alias) = used.filter(|_| !variables.contains_key(&parameter.name)) {
+            let map = renamed.get_or_insert_with(|| variables.clone());
+            if let Some(value) = map.shift_remove(alias) {
+                map.insert(parameter.name.clone(), value);
+            }
+        }
+    }
+    renamed
 }
 
 /// The hint for a caller who lacks shared variables.
@@ -207,45 +209,15 @@ impl<'c> Call<'c> {
 }
 
 impl Call<'_> {
-    /// Whether the call fetches, runs and waits for nothing, and its variables match their declarations.
-    fn is_plain(&self) -> bool {
-        let Self { plan, request, .. } = *self;
-        request.undefined.is_none()
-            && request.context.agent().is_none()
-            && count_fitting(plan.inherited.parameters.iter().zip(&plan.keys), request.variables).is_some_and(
-                |declared| {
-                    declared == request.variables.len()
-                        || request.variables.keys().all(|name| plan.is_known(name))
-                },
-            )
-    }
-
-    /// Runs a plain call: the same steps without futures.
-    fn run_plain(&self) -> Result<Rendered> {
-        let layers = self.first_layers(None);
-        let run = self.template_run(None, self.plan.undefined);
-        let output = run.run_immediately(&layers).and_then(|output| self.check_output_limit(output));
-        let output = output.map_err(|error| {
-            Secrets::from_layers(self.plan, &layers).redact_error(self.with_output_limit(error))
-        })?;
-        Ok(self.finish_render(output, layers.long_numbers(), None))
-    }
-
     fn finish_render(
         &self,
         output: RenderOutput,
-        mut warnings: Vec<Warning>,
+        warnings: Vec<Warning>,
         trace: Option<Box<Trace>>,
     ) -> Rendered {
-        let RenderOutput { body, module, .. } = output;
         let read = std::mem::take(&mut *self.files.lock().unwrap_or_else(PoisonError::into_inner));
-        warnings.extend(self.file_secrets.take_warnings());
-        for left_out in module.iter().flat_map(|prompt| &prompt.warnings) {
-            let error = Error::definition(Reason::Module, left_out.message.clone());
-            warnings.push(Warning::new(left_out.path.clone(), error));
-        }
-        let (about, read_files) = (Arc::clone(&self.plan.about), read.into_iter().collect());
-        Rendered { body, module, warnings, trace, read_files, about }
+        let rendered = finish_render(self.plan, output, warnings, &self.file_secrets);
+        Rendered { trace, read_files: read.into_iter().collect(), ..rendered }
     }
 
     fn known_secrets(&self) -> MutexGuard<'_, Arc<Secrets>> {
@@ -282,7 +254,7 @@ impl Call<'_> {
         }
         let withheld = self.withheld_environs();
         warnings.extend(withheld.clone());
-        let mut layers = self.first_layers(agent.as_deref().zip(own));
+        let mut layers = first_layers(plan, request, agent.as_deref().zip(own));
         self.note_secrets(&layers);
         let mut python = PythonTime::new(&plan.max_execution_time);
         if plan.fetches.anything {
@@ -296,7 +268,7 @@ impl Call<'_> {
         let result = self.render_body(&mut layers, &mut python, &mut warnings, &mut tracer).await;
         let secrets = self.secrets();
         let output = result.map_err(|error| {
-            let error = secrets.redact_error(self.with_output_limit(error));
+            let error = secrets.redact_error(plan.with_output_limit(error));
             match &withheld {
                 Some(_) if error.code() == Code::RenderUndefined => error.with_hint(NEEDS_ENVIRONS),
                 _ => error,
@@ -309,14 +281,7 @@ impl Call<'_> {
             warning.error = secrets.redact_error(warning.error.clone());
         }
         let Some(tracer) = tracer else { return Ok(self.finish_render(output, warnings, None)) };
-        let map = match &output.module {
-            Some(_) if tracer.is_mapped => {
-                let message = "a module file has no source map";
-                warnings.push(Warning::new("source map", Error::definition(Reason::Module, message)));
-                None
-            }
-            _ => tracer.is_mapped.then(|| self.explain_map(&layers, &output)),
-        };
+        let map = tracer.is_mapped.then(|| self.explain_map(&layers, &output, tracer.calls()));
         let mut output = output;
         let mut trace = tracer.into_trace(self, &layers, &output.body);
         self.mask_body(&mut output, map.as_ref());
@@ -390,7 +355,7 @@ impl Call<'_> {
             output.maps = self.maps_after_hook(maps, &output.body);
             record_phase(tracer, |times| &mut times.hooks);
         }
-        self.check_output_limit(output)
+        self.plan.check_output_limit(output)
     }
 
     async fn post_render(
@@ -454,8 +419,8 @@ impl Call<'_> {
                 (Err(error), None) => return Err(error),
                 (Ok(Step::Done(output)), _) => return Ok(output),
                 (Ok(Step::Wait(wanted)), Some(calls)) => {
-                    for (place, outcome) in calls.run_calls(wanted, warnings, tracer).await {
-                        pending.resolve(place, outcome);
+                    for (place, outcome, number) in calls.run_calls(wanted, warnings, tracer).await {
+                        pending.resolve(place, outcome, number);
                     }
                 }
                 (Ok(Step::Wait(_)), None) => {
@@ -469,29 +434,38 @@ impl Call<'_> {
     }
 
     fn template_run(&self, options: Option<Arc<Options>>, undefined: UndefinedMode) -> Run<'_> {
-        Run {
-            late: None,
-            is_mapped: false,
-            plan: self.plan,
-            catalog: &self.snapshot.catalog,
-            cache: &self.engine.0.cache,
-            options,
-            undefined,
-            cancel: self.request.cancel.clone(),
-            file_secrets: &self.file_secrets,
-        }
+        let Self { engine, snapshot, plan, request, .. } = *self;
+        Run { options, undefined, ..Run::new(engine, snapshot, plan, request, &self.file_secrets) }
     }
+}
 
+pub(super) fn finish_render(
+    plan: &Plan,
+    output: RenderOutput,
+    mut warnings: Vec<Warning>,
+    file_secrets: &FileSecrets<'_>,
+) -> Rendered {
+    let RenderOutput { body, module, .. } = output;
+    warnings.extend(file_secrets.take_warnings());
+    for left_out in module.iter().flat_map(|prompt| &prompt.warnings) {
+        let error = Error::definition(Reason::Module, left_out.message.clone());
+        warnings.push(Warning::new(left_out.path.clone(), error));
+    }
+    let about = Arc::clone(&plan.about);
+    Rendered { body, module, warnings, trace: None, read_files: Vec::new(), about }
+}
+
+impl Plan {
     /// Adds the limit of the prompt to the error of an output that the template limit stopped.
-    fn with_output_limit(&self, error: Error) -> Error {
+    pub(super) fn with_output_limit(&self, error: Error) -> Error {
         match error.code() {
-            Code::OutputLimit => error.with_default("limit", self.plan.max_output_size),
+            Code::OutputLimit => error.with_default("limit", self.max_output_size),
             _ => error,
         }
     }
 
-    fn check_output_limit(&self, output: RenderOutput) -> Result<RenderOutput> {
-        let limit = self.plan.max_output_size;
+    pub(super) fn check_output_limit(&self, output: RenderOutput) -> Result<RenderOutput> {
+        let limit = self.max_output_size;
         // For most texts the byte length is enough.
         let fits = matches!(&output.body, RenderedBody::Text(text) if text.len() as u64 <= limit);
         let actual = if fits { 0 } else { output.body.characters() as u64 };

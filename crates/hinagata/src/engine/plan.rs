@@ -7,13 +7,13 @@ use std::{
 };
 
 use hinagata_catalog::PromptHome;
-use hinagata_template::{Cache, Graph, JoinedNames, Language, Options, SourceText, Template};
+use hinagata_template::{Cache, Graph, JoinedNames, Language, MessageLayout, Options, SourceText, Template};
 use hinagata_value::{Key, Limits};
 use serde_json::{Map, Number, Value};
 
 use super::{
     EngineOptions,
-    layers::Layer,
+    layers::{Layer, long_numbers},
     load::{self, LoadedDefinitions, PlanError},
     module::PlannedModule,
     notices::notices,
@@ -22,6 +22,7 @@ use super::{
     schema::Schemas,
     sources::{Known, PromptSources, TemplateFile},
     tools::{KnownTools, SPACE},
+    validate::RESERVED,
 };
 use crate::{
     Catalog, Code, Error, Hint, PackId, Reason, ResolvedPrompt, Result, TextOrigin, VariableProvider,
@@ -34,6 +35,16 @@ use crate::{
 
 /// The root of a path that reads all variables together, as `.` in a Go template does.
 pub(super) const WHOLE: &str = ".";
+
+/// The permissions whose use others can notice.
+const EFFECTS: [&str; 3] = ["http_request", "llm_call", "subprocess"];
+
+/// The effects of the hooks of a prompt.
+pub(super) fn definition_effects(inherited: &Inherited) -> impl Iterator<Item = String> {
+    let definition = &inherited.definition;
+    let granted = definition.permissions.granted_names().filter(|name| EFFECTS.contains(name));
+    granted.filter(|_| definition.hooks.has_any()).map(str::to_owned)
+}
 
 /// The inputs of a plan.
 pub(super) struct Planning<'p> {
@@ -59,6 +70,8 @@ pub(super) struct Plan {
     pub(super) reads: Reads,
     /// The values that a call has to fetch.
     pub(super) fetches: Fetches,
+    /// Whether a parameter has other names.
+    pub(super) has_aliases: bool,
     /// The names of the parameters in their order. A key remembers its position in the variables of the last call.
     pub(super) keys: Vec<Key>,
     /// Declared defaults by layer; no map is empty.
@@ -129,7 +142,7 @@ pub(super) fn seconds(number: &Number) -> Duration {
 /// The compiled body.
 pub(super) enum PlannedBody {
     /// One template; renders messages if it has structure.
-    Text { template: PlannedTemplate, structured: bool },
+    Text { template: PlannedTemplate, structured: bool, layout: (MessageLayout, bool) },
     /// Declared messages.
     Messages(Vec<PlannedMessage>),
     /// A module.
@@ -147,6 +160,8 @@ pub(super) struct PlannedTemplate {
 pub(super) struct PlannedMessage {
     pub(super) role: PlannedRole,
     pub(super) parts: Vec<PlannedPart>,
+    /// The variable with earlier messages that stand in its place.
+    pub(super) history: Option<String>,
 }
 
 pub(super) enum PlannedRole {
@@ -288,6 +303,7 @@ impl Plan {
             .untrusted_home(definitions.map(|definition| definition.source.as_str()), with.options.trusted);
         let mut plan = Self {
             fetches: Fetches::default(),
+            has_aliases: inherited.parameters.iter().any(|parameter| !parameter.aliases.is_empty()),
             keys: inherited.parameters.iter().map(|parameter| Key::new(parameter.name.as_str())).collect(),
             defaults: defaults(&inherited),
             schemas: Schemas::compile(&inherited.parameters)?,
@@ -334,7 +350,9 @@ impl Plan {
             && !plan.uses_tools()
             && plan.warnings.is_empty()
             && plan.undefined != UndefinedMode::Error
-            && plan.inherited.parameters.iter().all(|parameter| parameter.schema.is_none());
+            && plan.inherited.parameters.iter().all(|parameter| parameter.schema.is_none())
+            && !plan.keys.iter().any(|key| RESERVED.contains(&key.name().as_str()))
+            && plan.defaults.iter().all(|(_, defaults)| long_numbers(defaults).next().is_none());
         Ok(plan)
     }
 
@@ -347,19 +365,51 @@ impl Plan {
         }
     }
 
-    /// Whether a template can call a tool. A dynamically included template may.
-    fn uses_tools(&self) -> bool {
-        let Some(tools) = &self.tools else { return false };
-        let known = |name: &str| name == SPACE || tools.set.tools().contains_key(name);
-        let in_template = |analysis: &hinagata_template::Analysis| {
-            analysis.functions.iter().any(|used| known(&used.name))
-                || analysis.variables.iter().any(|used| known(&used.path.root))
-                || analysis.templates.iter().any(|used| used.dynamic)
-        };
+    /// The analyses of all templates that are known before a run.
+    fn analyses(&self) -> impl Iterator<Item = &hinagata_template::Analysis> {
         self.reads
             .graphs
             .iter()
-            .any(|(_, graph)| graph.templates.iter().any(|(_, analysis)| in_template(analysis)))
+            .flat_map(|(_, graph)| graph.templates.iter().map(|(_, analysis)| &**analysis))
+    }
+
+    /// Whether a template can call a tool. A dynamically included template may.
+    fn uses_tools(&self) -> bool {
+        let Some(tools) = &self.tools else { return false };
+        // In a prompt that declares `tools`, the name is that variable.
+        let is_space = self.inherited.parameters.get(SPACE).is_none();
+        let known = |name: &str| (is_space && name == SPACE) || tools.set.tools().contains_key(name);
+        self.analyses().any(|analysis| {
+            analysis.functions.iter().any(|used| known(&used.name))
+                || analysis.variables.iter().any(|used| known(&used.path.root))
+                || analysis.templates.iter().any(|used| used.dynamic)
+        })
+    }
+
+    /// What a render can reach outside of the workspace, sorted: permissions of hooks and providers, and ids of tools;
+    /// `tools` where only a render shows which.
+    pub(super) fn effects(&self) -> Vec<String> {
+        let mut found: BTreeSet<String> = definition_effects(&self.inherited).collect();
+        for planned in self.providers.iter().flatten() {
+            let granted = planned.provider.permissions().into_iter().filter(|name| EFFECTS.contains(name));
+            found.extend(granted.map(str::to_owned));
+        }
+        if self.uses_tools() {
+            let tools = self.tools.iter().map(|tools| tools.set.tools());
+            let called = tools.flat_map(|tools| {
+                let names = self.analyses().flat_map(|analysis| {
+                    let functions = analysis.functions.iter().map(|used| used.name.as_str());
+                    functions.chain(analysis.variables.iter().map(|used| &*used.path.root))
+                });
+                names.filter_map(|name| tools.get(name)).map(|tool| tool.id.clone())
+            });
+            let before = found.len();
+            found.extend(called);
+            if found.len() == before {
+                found.insert(SPACE.to_owned());
+            }
+        }
+        found.into_iter().collect()
     }
 
     /// Whether a template or a hook can reach the variable called `name`.
@@ -375,7 +425,7 @@ impl Plan {
         };
         let tool = |name: &str| self.tools.as_ref().is_some_and(|tools| tools.set.tools().contains_key(name));
         let given = |name: &&str| {
-            !super::validate::RESERVED.contains(name)
+            !RESERVED.contains(name)
                 && !matches!(*name, WHOLE | SPACE)
                 && !provided.contains(name)
                 && !tool(name)
@@ -476,7 +526,7 @@ fn defaults(inherited: &Inherited) -> Vec<(Layer, Map<String, Value>)> {
 fn project_values(inherited: &Inherited) -> Vec<(String, ProjectValue)> {
     let from_project = |parameter: &Parameter| match &parameter.origin {
         Origin::Project(value) => Some((parameter.name.clone(), value.clone())),
-        Origin::Default | Origin::System | Origin::Environ => None,
+        Origin::Default | Origin::System | Origin::Environ | Origin::Conversation(_) => None,
     };
     inherited.parameters.iter().filter_map(from_project).collect()
 }
@@ -532,7 +582,7 @@ impl Builder<'_> {
             Body::Text(text) => {
                 let template = self.template(text)?;
                 let structured = self.reads.graphs.iter().any(|(_, graph)| graph.has_structure());
-                PlannedBody::Text { template, structured }
+                PlannedBody::Text { template, structured, layout: (owner.layout, owner.drops_empty) }
             }
             Body::Messages(messages) => {
                 let planned: Result<Vec<_>> =
@@ -569,7 +619,7 @@ impl Builder<'_> {
             _ => PlannedRole::Fixed(message.role_name().into()),
         };
         let parts: Result<Vec<_>> = message.parts.iter().map(|part| self.part(owner, part)).collect();
-        Ok(PlannedMessage { role, parts: parts? })
+        Ok(PlannedMessage { role, parts: parts?, history: message.history.clone() })
     }
 
     fn part(&mut self, owner: &Definition, part: &Part) -> Result<PlannedPart> {

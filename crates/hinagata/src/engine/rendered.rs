@@ -8,12 +8,16 @@ use std::{
 
 use hinagata_module::{
     CompiledPrompt,
-    driver::{Driver, Formatted, RequestOptions},
+    driver::{Driver, Formatted, OutputFormat, RequestOptions},
 };
 use hinagata_template::{Content, Message};
 use serde_json::{Value, json};
 
-use super::{chat, spans::MapUnits, trace::Trace};
+use super::{
+    chat,
+    spans::{ExplainMap, MapUnits, RequestMap},
+    trace::Trace,
+};
 use crate::{
     Digest, Error, HintText, PromptId, Result,
     definition::{FileRead, Settings, module_error},
@@ -244,10 +248,44 @@ impl Rendered {
     #[must_use]
     pub fn to_mapped_json(&self, hint_text: HintText, units: MapUnits) -> Value {
         let mut all = self.to_json_with(hint_text);
-        if let Some(map) = self.trace.as_ref().and_then(|trace| trace.map.as_ref()) {
+        if let Some(map) = self.source_map() {
             all["map"] = map.to_json(units);
         }
         all
+    }
+
+    /// As [`Rendered::to_mapped_json`], with the body of a request and its spans as `request`.
+    #[must_use]
+    pub fn to_mapped_request_json(
+        &self,
+        hint_text: HintText,
+        units: MapUnits,
+        request: Option<&RequestMap>,
+    ) -> Value {
+        let mut all = self.to_mapped_json(hint_text, units);
+        if let (Some(map), Some(request)) = (self.source_map(), request) {
+            all["request"] = request.to_json(map, units);
+        }
+        all
+    }
+
+    /// The source map of the result, if one was requested.
+    #[must_use]
+    pub fn source_map(&self) -> Option<&ExplainMap> {
+        self.trace.as_ref()?.map.as_deref()
+    }
+
+    /// The body of a request with secrets masked, and the spans of the source map that its pieces show; `None` for
+    /// messages, and without a source map.
+    ///
+    /// # Errors
+    /// If the result contains something that the provider does not accept.
+    pub fn explain_request(
+        &self,
+        format: OutputFormat,
+        options: &RequestOptions,
+    ) -> Result<Option<RequestMap>> {
+        self.source_map().map_or(Ok(None), |map| map.map_request(format, options))
     }
 }
 

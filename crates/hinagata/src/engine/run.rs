@@ -1,22 +1,26 @@
 //! Runs the templates of a plan in passes, until no template waits for a call.
 
-use std::sync::Arc;
+use std::{borrow::Cow, collections::HashMap, ops::Range, sync::Arc};
 
 use hinagata_module::{CompiledPrompt, escape_headings, may_have_heading};
-use hinagata_template::{Cache, Content, Mapped, Message, Meter, Options, Render, Template};
+use hinagata_template::{Cache, Content, Mapped, Message, MessageLayout, Meter, Options, Render, Template};
 use hinagata_value::{Call, CallId, Calls, Cancel, Pass, Variables};
 use serde_json::{Map, Value};
 
 use super::{
+    Engine,
     file_secrets::FileSecrets,
+    history,
     late::LateProviders,
     layers::Layers,
     media::{self, PartFiles},
     places::with_places,
     plan::{Plan, PlannedBody, PlannedMessage, PlannedPart, PlannedRole, PlannedTemplate, PlannedValue},
     rendered::RenderedBody,
+    request::Request,
+    snapshot::Snapshot,
     sources::PromptSources,
-    spans::MappedText,
+    spans::{MappedText, ModuleMap},
 };
 use crate::{Catalog, Code, Error, Reason, Result, definition::UndefinedMode};
 
@@ -42,6 +46,8 @@ pub(super) struct Run<'r> {
 #[derive(Default)]
 pub(super) struct PendingCalls {
     calls: Vec<Calls>,
+    /// The numbers of calls in the trace.
+    numbers: HashMap<(usize, CallId), u32>,
 }
 
 /// A call that a template waits for.
@@ -60,11 +66,22 @@ pub(super) struct RenderOutput {
     pub(super) module: Option<Arc<CompiledPrompt>>,
     /// Where the texts come from, in their order, if requested.
     pub(super) maps: Vec<MappedText>,
+    /// The messages that come from variables.
+    pub(super) histories: Vec<HistoryMessages>,
+    /// Where the texts of a module come from, if requested.
+    pub(super) module_map: Option<ModuleMap>,
+}
+
+/// Messages of the result that are those of a variable.
+pub(super) struct HistoryMessages {
+    /// Their numbers.
+    pub(super) messages: Range<usize>,
+    pub(super) variable: String,
 }
 
 impl From<RenderedBody> for RenderOutput {
     fn from(body: RenderedBody) -> Self {
-        Self { body, module: None, maps: Vec::new() }
+        Self { body, module: None, maps: Vec::new(), histories: Vec::new(), module_map: None }
     }
 }
 
@@ -75,8 +92,9 @@ pub(super) enum Step {
 }
 
 impl PendingCalls {
-    /// Sets the result of a call.
-    pub(super) fn resolve(&self, place: (usize, CallId), result: Result<Value, String>) {
+    /// Sets the result of a call, and its number in the trace.
+    pub(super) fn resolve(&mut self, place: (usize, CallId), result: Result<Value, String>, number: u32) {
+        self.numbers.insert(place, number);
         if let Some(calls) = self.calls.get(place.0) {
             calls.resolve_call(place.1, result);
         }
@@ -98,7 +116,9 @@ pub(super) struct TemplatePass<'p, 'r> {
     meter: Meter,
     next: usize,
     pub(super) wanted: Vec<WantedCall>,
-    maps: Vec<MappedText>,
+    pub(super) maps: Vec<MappedText>,
+    histories: Vec<HistoryMessages>,
+    layout: (MessageLayout, bool),
 }
 
 /// Which pieces of an output are texts of the result.
@@ -112,59 +132,99 @@ enum Cut {
     Content,
 }
 
+impl<'r> Run<'r> {
+    /// A run with the options of the plan.
+    pub(super) fn new(
+        engine: &'r Engine,
+        snapshot: &'r Snapshot,
+        plan: &'r Plan,
+        request: &Request<'_>,
+        file_secrets: &'r FileSecrets<'r>,
+    ) -> Self {
+        Self {
+            plan,
+            catalog: &snapshot.catalog,
+            cache: &engine.0.cache,
+            options: None,
+            undefined: plan.undefined,
+            cancel: request.cancel.clone(),
+            file_secrets,
+            late: None,
+            is_mapped: false,
+        }
+    }
+}
+
 impl Run<'_> {
     /// Runs a prompt that waits for no calls.
     pub(super) fn run_immediately(&self, layers: &Layers<'_>) -> Result<RenderOutput> {
-        match &self.plan.body {
-            PlannedBody::Text { template, structured } if !self.is_mapped => {
-                let sources = self.sources(template);
-                let render = self.render(&sources);
-                let compiled = self.compiled(template)?;
-                match structured {
-                    false => render.render_text(&compiled, layers).map(RenderedBody::Text),
-                    true => render.render_messages(&compiled, layers).map(RenderedBody::Messages),
-                }
-                .map(RenderOutput::from)
-                .map_err(|error| with_places(error, &sources))
-            }
-            PlannedBody::Text { .. } | PlannedBody::Messages(_) | PlannedBody::Module(_) => {
-                match self.run_pass(layers, &mut PendingCalls::default())? {
-                    Step::Done(output) => Ok(output),
-                    Step::Wait(_) => Err(Error::new(
-                        Code::RenderRuntime,
-                        "a template waits for a call, and no tool can answer it",
-                    )),
-                }
+        if let Some(output) = self.run_text(layers) {
+            return output;
+        }
+        match self.run_pass(layers, &mut PendingCalls::default())? {
+            Step::Done(output) => Ok(output),
+            Step::Wait(_) => {
+                Err(Error::new(Code::RenderRuntime, "a template waits for a call, and no tool can answer it"))
             }
         }
+    }
+
+    /// Runs a prompt that is one template and waits for no calls; `None` for others.
+    pub(super) fn run_text(&self, variables: &dyn Variables) -> Option<Result<RenderOutput>> {
+        match &self.plan.body {
+            PlannedBody::Text { template, structured, layout } if !self.is_mapped => {
+                Some(self.run_template(template, *structured, *layout, variables))
+            }
+            PlannedBody::Text { .. } | PlannedBody::Messages(_) | PlannedBody::Module(_) => None,
+        }
+    }
+
+    fn run_template(
+        &self,
+        template: &PlannedTemplate,
+        structured: bool,
+        layout: (MessageLayout, bool),
+        variables: &dyn Variables,
+    ) -> Result<RenderOutput> {
+        let sources = self.sources(template);
+        let render = self.render(&sources).with_layout(layout.0, layout.1);
+        let compiled = self.compiled(template)?;
+        match structured {
+            false => render.render_text(&compiled, variables).map(RenderedBody::Text),
+            true => render.render_messages(&compiled, variables).map(RenderedBody::Messages),
+        }
+        .map(RenderOutput::from)
+        .map_err(|error| with_places(error, &sources))
     }
 
     /// Runs one pass over all templates.
     pub(super) fn run_pass(&self, layers: &Layers<'_>, pending: &mut PendingCalls) -> Result<Step> {
         let meter = Meter::new(&self.plan.limits);
         let (wanted, maps) = (Vec::new(), Vec::new());
-        let mut pass = TemplatePass { run: self, layers, pending, meter, next: 0, wanted, maps };
+        let layout = (MessageLayout::Trim, false);
+        let histories = Vec::new();
+        let mut pass =
+            TemplatePass { run: self, layers, pending, meter, next: 0, wanted, maps, histories, layout };
         let body = match &self.plan.body {
-            PlannedBody::Text { template, structured: false } => pass
+            PlannedBody::Text { template, structured: false, .. } => pass
                 .run_outer(template, Cut::Whole, |_, written| written.into_text())?
                 .map(RenderedBody::Text),
-            PlannedBody::Text { template, structured: true } => pass
+            PlannedBody::Text { template, structured: true, layout } => pass
+                .with_layout(*layout)
                 .run_outer(template, Cut::Messages, |render, written| render.split_messages(&written))?
                 .map(RenderedBody::Messages),
             PlannedBody::Messages(messages) => pass.messages(messages)?.map(RenderedBody::Messages),
             PlannedBody::Module(module) => {
                 return Ok(match pass.build_module(module)? {
-                    Some(prompt) => {
-                        let body = RenderedBody::from(&*prompt);
-                        Step::Done(RenderOutput { body, module: Some(prompt), maps: pass.maps })
-                    }
+                    Some(output) => Step::Done(output),
                     None => Step::Wait(pass.wanted),
                 });
             }
         };
         Ok(match body {
             Some(body) if pass.wanted.is_empty() => {
-                Step::Done(RenderOutput { body, module: None, maps: pass.maps })
+                let TemplatePass { maps, histories, .. } = pass;
+                Step::Done(RenderOutput { maps, histories, ..RenderOutput::from(body) })
             }
             _ => Step::Wait(pass.wanted),
         })
@@ -191,13 +251,13 @@ impl Run<'_> {
         render
     }
 
-    fn compiled(&self, template: &PlannedTemplate) -> Result<Template> {
+    fn compiled<'t>(&self, template: &'t PlannedTemplate) -> Result<Cow<'t, Template>> {
         match &self.options {
-            None => Ok(template.template.clone()),
+            None => Ok(Cow::Borrowed(&template.template)),
             Some(options) => {
                 let found =
                     self.cache.get(template.template.name(), &template.source, options, &self.plan.limits);
-                found.map_err(|error| with_places(error, &self.sources(template)))
+                found.map(Cow::Owned).map_err(|error| with_places(error, &self.sources(template)))
             }
         }
     }
@@ -206,6 +266,11 @@ impl Run<'_> {
 type Written = hinagata_value::Written;
 
 impl TemplatePass<'_, '_> {
+    fn with_layout(&mut self, layout: (MessageLayout, bool)) -> &mut Self {
+        self.layout = layout;
+        self
+    }
+
     /// Runs a template outside of messages; `None` if it waits for calls.
     fn run_outer<T>(
         &mut self,
@@ -236,7 +301,8 @@ impl TemplatePass<'_, '_> {
         let number = self.next;
         self.next += 1;
         let sources = self.run.sources(template);
-        let mut render = self.run.render(&sources).with_meter(&self.meter);
+        let mut render =
+            self.run.render(&sources).with_meter(&self.meter).with_layout(self.layout.0, self.layout.1);
         if inner {
             render = render.for_one_message();
         }
@@ -247,7 +313,8 @@ impl TemplatePass<'_, '_> {
             false => render.run_pass(&compiled, variables, calls).map_err(placed)?,
             true => match render.run_mapped_pass(&compiled, variables, calls).map_err(placed)? {
                 Pass::Wait(pending) => Pass::Wait(pending),
-                Pass::Done(Mapped { written, map }) => {
+                Pass::Done(Mapped { written, mut map }) => {
+                    map.number_calls(|call| self.pending.numbers.get(&(number, CallId(call))).copied());
                     let ranges = match cut {
                         Cut::Messages => render.message_ranges(&written),
                         Cut::Content => render.content_ranges(&written),
@@ -256,8 +323,7 @@ impl TemplatePass<'_, '_> {
                     let names = map.templates.iter().map(Template::name);
                     let origins = names.map(|name| sources.origin(name)).collect();
                     self.maps.push(MappedText { text: written.text.clone(), map, origins, ranges });
-                    let hinagata_value::Written { text, marks, ends_with_value, .. } = written;
-                    Pass::Done(Written { text, marks, ends_with_value, ..Written::default() })
+                    Pass::Done(written)
                 }
             },
         };
@@ -279,7 +345,7 @@ impl TemplatePass<'_, '_> {
         has_headings: bool,
     ) -> Result<Option<String>> {
         let number = self.next;
-        let inner = (true, Cut::Nothing);
+        let inner = (true, Cut::Whole);
         let text = self.run_template(template, variables, inner, |_, written| written.into_text())?;
         match text {
             Some(text) if has_headings && may_have_heading(&text) => {
@@ -317,6 +383,13 @@ impl TemplatePass<'_, '_> {
     fn messages(&mut self, messages: &[PlannedMessage]) -> Result<Option<Vec<Message>>> {
         let mut all = Vec::with_capacity(messages.len());
         for message in messages {
+            if let Some(name) = &message.history {
+                let first = all.len();
+                all.extend(history::read_history(name, self.layers.get(name))?);
+                let (messages, variable) = (first..all.len(), name.clone());
+                self.histories.push(HistoryMessages { messages, variable });
+                continue;
+            }
             let role = self.role(&message.role)?;
             let mut content = Vec::new();
             for part in &message.parts {

@@ -3,7 +3,7 @@
 //! The reasons are in `docs/design/snapshots.md`.
 
 use std::sync::{
-    Arc,
+    Arc, OnceLock,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -11,7 +11,7 @@ use hinagata_catalog::ReachCache;
 use hinagata_value::BoundedCache;
 
 use super::plan::Plan;
-use crate::{Agent, Catalog, Reach, Result, store::StoreSnapshot};
+use crate::{Agent, Catalog, Reach, Result, ports::Guard, store::StoreSnapshot};
 
 /// How often prompts were rendered with a cached plan.
 #[derive(Debug, Default)]
@@ -52,12 +52,27 @@ pub(super) struct Snapshot {
     /// The same snapshot for each restricted reach, with separate plans.
     views: ReachCache<Arc<Self>>,
     capacity: usize,
+    /// What the guard says about the catalog, once it was asked.
+    guarded: OnceLock<Result<()>>,
 }
 
 impl Snapshot {
     pub(super) fn new(catalog: Catalog, capacity: usize, counts: Arc<PlanCounts>) -> Self {
         let (plans, agents) = (BoundedCache::new(capacity), BoundedCache::new(capacity));
-        Self { catalog, plans, counts, agents, views: ReachCache::default(), capacity }
+        Self {
+            catalog,
+            plans,
+            counts,
+            agents,
+            views: ReachCache::default(),
+            capacity,
+            guarded: OnceLock::new(),
+        }
+    }
+
+    /// Asks the guard about the catalog, once.
+    pub(super) fn check_guard(&self, guard: &dyn Guard) -> Result<()> {
+        self.guarded.get_or_init(|| guard.check_catalog(&self.catalog.without_reach())).clone()
     }
 
     /// Caches a plan that had to be built.

@@ -50,15 +50,40 @@ impl Host {
     /// The name of the configured time zone if it is unknown.
     pub(super) fn unknown_zone(&self) -> Option<&str> {
         let name = self.timezone.as_deref()?;
-        (self.zone().iana_name() != Some(name) && TimeZone::get(name).is_err()).then_some(name)
+        (self.zone().iana_name() != Some(name) && zone_from_name(name).is_none()).then_some(name)
     }
 
     fn zone(&self) -> &TimeZone {
         self.zone.get_or_init(|| {
-            let named = self.timezone.as_deref().and_then(|name| TimeZone::get(name).ok());
+            let named = self.timezone.as_deref().and_then(zone_from_name);
             named.unwrap_or_else(TimeZone::system)
         })
     }
+
+    /// The name of the configured time zone.
+    pub(super) fn timezone(&self) -> Option<&str> {
+        self.timezone.as_deref()
+    }
+}
+
+/// The time zone with this name, or with this offset, such as `+09:00`.
+fn zone_from_name(name: &str) -> Option<TimeZone> {
+    let offset = || {
+        let (sign, rest) = match name.split_at_checked(1)? {
+            ("+", rest) => (1, rest),
+            ("-", rest) => (-1, rest),
+            _ => return None,
+        };
+        let (hours, minutes) = rest.split_once(':')?;
+        let number = |text: &str| {
+            let is_number = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+            text.parse::<i32>().ok().filter(|_| is_number)
+        };
+        let (hours, minutes) = (number(hours)?, number(minutes).filter(|minutes| *minutes < 60)?);
+        let offset = jiff::tz::Offset::from_seconds(sign * (hours * 3600 + minutes * 60)).ok()?;
+        Some(TimeZone::fixed(offset))
+    };
+    TimeZone::get(name).ok().or_else(offset)
 }
 
 /// The language of the environment: `ja` for `ja_JP.UTF-8`, empty for `C`.
@@ -161,10 +186,22 @@ mod tests {
     }
 
     #[test]
+    fn a_zone_can_be_an_offset() {
+        let (host, context) = (Host::new(Some("+09:00"), None, None), Context::default());
+        let system = System::new(&host, UNIX_EPOCH + Duration::from_secs(1_771_569_000), &context, None);
+        assert_eq!(system.get("datetime"), Some("2026-02-20T15:30:00+09:00".into()));
+        assert_eq!(system.get("timezone"), Some("+09:00".into()));
+    }
+
+    #[test]
     fn a_zone_that_is_not_there_is_told() {
         assert_eq!(Host::new(Some("Mars/Olympus"), None, None).unknown_zone(), Some("Mars/Olympus"));
         assert_eq!(Host::new(Some("asia/tokyo"), None, None).unknown_zone(), None);
         assert_eq!(Host::new(None, None, None).unknown_zone(), None);
+        assert_eq!(Host::new(Some("+09:00"), None, None).unknown_zone(), None);
+        for name in ["+9", "+09:60", "+99:00", "09:00", "+-9:00"] {
+            assert_eq!(Host::new(Some(name), None, None).unknown_zone(), Some(name));
+        }
     }
 
     #[test]

@@ -31,8 +31,8 @@ pub(super) struct ToolCalls<'c> {
     /// What the prompt sets for failed calls.
     on_error: Option<OnError>,
     secrets: Arc<Secrets>,
-    /// Results of pure calls by tool and arguments, shared by the templates of the prompt.
-    known: HashMap<(String, String), Outcome>,
+    /// Results of pure calls by tool and arguments, shared by the templates of the prompt, with the number of the call.
+    known: HashMap<(String, String), (Outcome, u32)>,
     /// The failure that ends the render.
     fatal: Option<Error>,
 }
@@ -60,25 +60,25 @@ impl<'c> ToolCalls<'c> {
         }
     }
 
-    /// Runs the calls that a pass waits for, and returns their results.
+    /// Runs the calls that a pass waits for, and returns their results with their numbers in the trace.
     pub(super) async fn run_calls(
         &mut self,
         wanted: Vec<WantedCall>,
         warnings: &mut Vec<Warning>,
         tracer: &mut Option<Tracer>,
-    ) -> Vec<(Place, Outcome)> {
+    ) -> Vec<(Place, Outcome, u32)> {
         let mut all = Vec::with_capacity(wanted.len());
         let (pure, ordered) = self.sort_calls(wanted, &mut all);
         let made = join_all(self.call_futures(pure, ordered)).await;
         for (pending, result, took) in made.into_iter().flatten() {
             let result = result.map_err(|error| self.secrets.redact_error(error));
-            if let Some(tracer) = tracer {
-                tracer.record_call("tool", &pending.tool.id, took, result.as_ref().err());
-            }
+            let number = tracer.as_mut().map_or(0, |tracer| {
+                tracer.record_call("tool", &pending.tool.id, took, result.as_ref().err())
+            });
             let outcome = self.apply_on_error(&pending.tool, result, warnings);
-            all.extend(pending.places.iter().map(|place| (*place, outcome.clone())));
+            all.extend(pending.places.iter().map(|place| (*place, outcome.clone(), number)));
             if let Some(key) = pending.key {
-                self.known.insert(key, outcome);
+                self.known.insert(key, (outcome, number));
             }
         }
         all
@@ -109,17 +109,17 @@ impl<'c> ToolCalls<'c> {
     fn sort_calls(
         &self,
         wanted: Vec<WantedCall>,
-        done: &mut Vec<(Place, Outcome)>,
+        done: &mut Vec<(Place, Outcome, u32)>,
     ) -> (Vec<Pending>, Vec<Pending>) {
         let (mut pure, mut ordered): (Vec<Pending>, Vec<Pending>) = (Vec::new(), Vec::new());
         for WantedCall { place, function, arguments, pure: is_pure } in wanted {
             let Some(tool) = self.tools.set.tools().get(&function).map(Arc::clone) else {
-                done.push((place, Err(format!("unknown tool `{function}`"))));
+                done.push((place, Err(format!("unknown tool `{function}`")), u32::MAX));
                 continue;
             };
             let key = is_pure.then(|| (tool.id.clone(), arguments.to_string()));
-            if let Some(outcome) = key.as_ref().and_then(|key| self.known.get(key)) {
-                done.push((place, outcome.clone()));
+            if let Some((outcome, number)) = key.as_ref().and_then(|key| self.known.get(key)) {
+                done.push((place, outcome.clone(), *number));
                 continue;
             }
             let same = |other: &&mut Pending| key.is_some() && other.key == key;

@@ -20,6 +20,8 @@ pub struct Trace {
     pub calls: Vec<TracedCall>,
     /// The size of each message, or of the text.
     pub sizes: Vec<Size>,
+    /// The model whose tokens are counted.
+    pub tokens_of: TokensOf,
     /// The time of each phase.
     pub times: Times,
     /// Where each piece of the result comes from. Doors show it beside the trace.
@@ -130,6 +132,17 @@ pub struct Size {
     pub characters: usize,
     /// Bytes.
     pub bytes: usize,
+    /// Tokens of its texts: see [`Trace::tokens_of`].
+    pub tokens: usize,
+}
+
+/// The model whose tokens are counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TokensOf {
+    /// The model of the request or of the prompt, if there is one.
+    pub model: Option<String>,
+    /// Whether the tokens are exactly its own. If not, they are those of o200k.
+    pub exact: bool,
 }
 
 /// The time of each phase.

@@ -1,8 +1,11 @@
 //! Finds variables of a call that have no effect.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
 use super::{
+    Engine,
     plan::Plan,
     rendered::Warning,
     validate::{RESERVED, UnknownVariable},
@@ -11,6 +14,27 @@ use crate::{Code, Error};
 
 /// Maximum names in one warning.
 const LISTED: usize = 10;
+
+/// The variables of a call that a prepared prompt can use: doors that convert values convert those only.
+#[derive(Clone)]
+pub struct UsedVariables(Arc<Plan>);
+
+impl UsedVariables {
+    /// Whether the value of the variable `name` can have an effect. If in doubt, it can.
+    #[must_use]
+    pub fn contains(&self, name: &str) -> bool {
+        let plan = &*self.0;
+        !plan.reads_are_known() || plan.has_aliases || plan.is_known(name) || RESERVED.contains(&name)
+    }
+}
+
+impl Engine {
+    /// The variables that calls of `prompt` can use; `None` if the prompt has not been rendered yet under this name.
+    #[must_use]
+    pub fn used_variables(&self, prompt: &str) -> Option<UsedVariables> {
+        self.current().0.plans.get(prompt).map(UsedVariables)
+    }
+}
 
 impl Plan {
     /// Whether a variable called `name` is declared or read by a template.

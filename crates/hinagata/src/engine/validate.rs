@@ -191,8 +191,7 @@ impl Validation {
     }
 }
 
-/// The number of declared values; `None` if a value has a wrong type, a required one is missing, or a name is
-/// reserved.
+/// The number of declared values; `None` if a value has a wrong type or a required one is missing.
 pub(super) fn count_fitting<'p>(
     parameters: impl Iterator<Item = (&'p Parameter, &'p Key)>,
     call: &Map<String, Value>,
@@ -205,10 +204,10 @@ pub(super) fn count_fitting<'p>(
             Passed::WrongType(_) | Passed::Missing => return None,
         }
     }
-    reserved(call).is_empty().then_some(declared)
+    Some(declared)
 }
 
-fn reserved(call: &Map<String, Value>) -> Vec<String> {
+pub(super) fn reserved(call: &Map<String, Value>) -> Vec<String> {
     /// Up to this size, comparing all names is cheaper than lookups.
     const FEW: usize = 32;
     if call.len() <= FEW && !call.keys().any(|name| RESERVED.contains(&name.as_str())) {

@@ -33,7 +33,7 @@ impl Hooks for FixedHooks {
                 Stage::PostRender { variables, .. } => {
                     Ok(Value::Object(variables.clone()).to_string().into())
                 }
-                Stage::Provide | Stage::Load => Err(Error::new(Code::Hook, "not expected")),
+                Stage::Provide { .. } | Stage::Load => Err(Error::new(Code::Hook, "not expected")),
             }
         })
     }

@@ -11,3 +11,4 @@ mod module_files;
 mod modules;
 mod settings_page;
 mod source_map;
+mod source_map_origins;

@@ -191,7 +191,7 @@ impl<'a> Ask<'a> {
     }
 
     pub(crate) fn provide(&self, pool: &HookPool) -> Result<Value> {
-        block_on(self.run(pool, Stage::Provide))
+        block_on(self.run(pool, Stage::Provide { namespace: "test" }))
     }
 
     pub(crate) fn load(&self, pool: &HookPool) -> Result<Value> {

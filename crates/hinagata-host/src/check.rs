@@ -1,0 +1,35 @@
+//! What a check of the prompts needs of an open workspace.
+
+use std::collections::BTreeMap;
+
+use hinagata::{Code, Diagnostic, Engine, Error, SETTINGS_FILE, definition::UndefinedMode, ports::OnError};
+use hinagata_check::{CheckOptions, LevelRules, ToolSpec};
+
+use crate::OpenWorkspace;
+
+impl OpenWorkspace {
+    /// The options of a check: the tools of the engine, how undefined variables behave, and the levels of the settings.
+    /// The problems of settings and tools become findings. No tool is called.
+    #[must_use]
+    pub fn check_options(&self, engine: &Engine) -> CheckOptions {
+        let mut tools = BTreeMap::new();
+        for (name, tool) in engine.tool_set().iter().flat_map(|set| set.tools()) {
+            let fails = tool.on_error == OnError::Fail;
+            let spec = ToolSpec { parameters: tool.parameters.clone(), fails };
+            if let Some(module) = &tool.module {
+                tools.insert(format!("tools.{module}.{}", tool.name), spec.clone());
+            }
+            tools.insert(name.clone(), spec);
+        }
+        let undefined = self.settings.undefined().and_then(UndefinedMode::from_name);
+        let value = |name: &str| self.settings.get(name).map(|found| found.value.clone()).unwrap_or_default();
+        let (levels, problems) = LevelRules::from_settings(&value("check.levels"), &value("check.paths"));
+        let mut more = self.settings.diagnostics().to_vec();
+        more.extend(problems.into_iter().map(|problem| {
+            let error = Error::new(Code::Definition, problem);
+            Diagnostic::warning(SETTINGS_FILE, error.in_file(SETTINGS_FILE))
+        }));
+        more.extend(engine.tool_diagnostics());
+        CheckOptions { levels, more, ..CheckOptions::from_tools(tools, undefined) }
+    }
+}
