@@ -54,8 +54,8 @@ pub(crate) fn whole_answer(language: Language) -> Value {
     }
 }
 
-/// The pieces of a streamed answer, as they are sent.
-pub(crate) fn answer_pieces(language: Language) -> Vec<String> {
+/// The pieces of a streamed answer, as they are sent; OpenAI's contain the token usage on request alone.
+pub(crate) fn answer_pieces(language: Language, with_usage: bool) -> Vec<String> {
     match language {
         Language::OpenAi => {
             let chunk = |delta: Value, reason: Value| {
@@ -65,7 +65,11 @@ pub(crate) fn answer_pieces(language: Language) -> Vec<String> {
                 )
             };
             let said = PIECES.iter().map(|piece| chunk(json!({"content": piece}), Value::Null));
-            said.chain([chunk(json!({}), "stop".into()), "data: [DONE]\n\n".to_owned()]).collect()
+            let usage = json!({"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7});
+            let usage = json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "fake",
+                "choices": [], "usage": usage});
+            let end = [chunk(json!({}), "stop".into())].into_iter().chain(with_usage.then(|| event(&usage)));
+            said.chain(end).chain(["data: [DONE]\n\n".to_owned()]).collect()
         }
         Language::Anthropic => anthropic(),
         Language::Gemini => {

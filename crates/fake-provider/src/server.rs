@@ -75,7 +75,8 @@ impl State {
         Self { records: false, ..Self::default() }
     }
 
-    pub(crate) fn push(&self, reply: Reply) {
+    /// Adds a reply to the queue.
+    pub fn push(&self, reply: Reply) {
         lock(&self.replies).push_back(reply);
     }
 
@@ -143,8 +144,8 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> io::Result<Res
     let body = to_bytes(Body::new(body), LARGEST).await.unwrap_or_default();
     let path = head.uri.path_and_query().map_or_else(String::new, ToString::to_string);
     let language = Language::from_path(&path);
-    if !state.records {
-        return Ok(canned(language, wants_stream(&path, &body)));
+    if !state.records && lock(&state.replies).is_empty() {
+        return Ok(canned(language, wants_stream(&path, &body), wants_usage(&body)));
     }
     let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     let streamed = wants_stream(&path, &body);
@@ -157,7 +158,7 @@ async fn answer(state: Arc<State>, request: Request<Incoming>) -> io::Result<Res
     });
     state.count.send_modify(|count| *count += 1);
     let reply = lock(&state.replies).pop_front().unwrap_or(Reply::Canned);
-    send_reply(&state, reply, language, streamed).await
+    send_reply(&state, reply, language, streamed, wants_usage(&body)).await
 }
 
 /// Whether the request asks for a stream, by its path or its body.
@@ -168,15 +169,22 @@ fn wants_stream(path: &str, body: &[u8]) -> bool {
         || serde_json::from_slice::<Value>(body).is_ok_and(|body| body["stream"] == true)
 }
 
+/// Whether the request asks for the token usage of a stream.
+fn wants_usage(body: &[u8]) -> bool {
+    let wanted = br#""include_usage":true"#;
+    body.windows(wanted.len()).any(|part| part == wanted)
+}
+
 async fn send_reply(
     state: &Arc<State>,
     reply: Reply,
     language: Language,
     streamed: bool,
+    with_usage: bool,
 ) -> io::Result<Response> {
     let stream_type = language.stream_type();
     Ok(match reply {
-        Reply::Canned => canned(language, streamed),
+        Reply::Canned => canned(language, streamed, with_usage),
         Reply::Json(value) => with_type("application/json", Body::from(value.to_string())),
         Reply::Encoded { encoding, body } => {
             let kind = if streamed { stream_type } else { "application/json" };
@@ -238,15 +246,16 @@ impl std::error::Error for Refused {
 }
 
 /// The fixed answers; the one for benchmarks is built once.
-fn canned(language: Language, streamed: bool) -> Response {
+fn canned(language: Language, streamed: bool, with_usage: bool) -> Response {
     static WHOLE: LazyLock<Bytes> =
         LazyLock::new(|| canned::whole_answer(Language::OpenAi).to_string().into());
     match (language, streamed) {
         (Language::OpenAi, false) => with_type("application/json", Body::from(WHOLE.clone())),
         (_, false) => with_type("application/json", Body::from(canned::whole_answer(language).to_string())),
-        (_, true) => {
-            with_type(language.stream_type(), streamed_body(canned::answer_pieces(language), stream::empty()))
-        }
+        (_, true) => with_type(
+            language.stream_type(),
+            streamed_body(canned::answer_pieces(language, with_usage), stream::empty()),
+        ),
     }
 }
 

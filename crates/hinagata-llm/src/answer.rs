@@ -8,11 +8,12 @@ use hinagata::{
     module::{Message, MessageReader},
 };
 use serde::{Deserialize, de::IgnoredAny};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::{
-    ChosenModel, ProviderFailure,
+    ChosenModel, Dialect, ProviderFailure,
     completion::{self, invalid_response},
+    event_reader::completion_events,
 };
 
 /// Most bytes of an invalid response that are searched for a message.
@@ -61,6 +62,14 @@ impl Answer {
         }
     }
 
+    /// An answer that was recorded: the bytes that the provider sent.
+    ///
+    /// # Errors
+    /// Code `model`, reason `answer`, if it contains none.
+    pub fn from_recording(choice: ChosenModel, status: u16, raw: Bytes) -> Result<Self> {
+        Self::from_response(choice, status, raw)
+    }
+
     /// The HTTP status of the response; always a success.
     #[must_use]
     pub fn status(&self) -> u16 {
@@ -88,6 +97,27 @@ impl Answer {
             None => self.raw.clone(),
             Some(completion) => completion.to_string().into(),
         }
+    }
+
+    /// The answer in a dialect: unchanged from a provider with that API, otherwise translated. `echo` are the fields of the
+    /// request that the answer repeats.
+    ///
+    /// # Errors
+    /// Code `model`, reason `answer`, if the response is not valid.
+    pub fn to_dialect(&self, dialect: Dialect, echo: &Map<String, Value>) -> Result<Bytes> {
+        if self.choice.kind().spec().dialect == Some(dialect) {
+            return Ok(self.raw.clone());
+        }
+        let mut completion = self.to_completion()?;
+        if dialect == Dialect::ChatCompletions {
+            // Clients that check answers know no such field.
+            if let Some(fields) = completion.as_object_mut() {
+                fields.shift_remove("provider_answer");
+            }
+            return Ok(completion.to_string().into());
+        }
+        let events = completion_events(&completion).ok_or_else(|| invalid_answer(&self.choice, &self.raw))?;
+        Ok(dialect.to_document(echo, events).to_string().into())
     }
 
     /// The answer as a parsed OpenAI chat completion.

@@ -2,16 +2,14 @@
 //!
 //! The file of each provider in `providers` uses these parts. What a completion cannot express stays in `provider_answer`.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::Bytes;
 use hinagata::{Error, Reason, Result};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::{
     ProviderKind,
+    events::unix_time,
     failure::{embedded_message, model_error},
-    providers::StreamTranslator,
 };
 
 /// The end of a stream.
@@ -89,7 +87,7 @@ impl AnswerParts {
     }
 }
 
-pub(crate) fn tool_call(id: Option<&str>, number: usize, name: &str, arguments: &Value) -> Value {
+fn tool_call(id: Option<&str>, number: usize, name: &str, arguments: &Value) -> Value {
     let id = id.map_or_else(|| format!("call_{number}"), str::to_owned);
     json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments.to_string()}})
 }
@@ -104,10 +102,6 @@ pub(crate) fn token_usage(prompt: u64, answer: u64, cached: Option<u64>) -> Valu
     all
 }
 
-fn unix_time() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
 pub(crate) fn text_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v str> {
     value.pointer(pointer).and_then(Value::as_str)
 }
@@ -116,121 +110,14 @@ pub(crate) fn count_at(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
-/// Translates the pieces of a streamed answer into OpenAI chunks.
-pub(crate) struct Translator {
-    provider: ProviderKind,
-    pieces: Box<dyn StreamTranslator>,
-    chunks: Chunks,
-}
-
-impl Translator {
-    /// A translator for one answer of a provider.
-    pub(crate) fn new(provider: ProviderKind, pieces: Box<dyn StreamTranslator>, model: &str) -> Self {
-        Self { provider, pieces, chunks: Chunks::new(model) }
-    }
-
-    /// Translates one piece.
-    ///
-    /// # Errors
-    /// Code `model`: reason `answer` if it is not JSON, reason `stream` if it reports an error.
-    pub(crate) fn push_piece(&mut self, data: &[u8]) -> Result<()> {
-        let piece: Value =
-            serde_json::from_slice(data).map_err(|_| invalid_response(self.provider.name()))?;
-        if let Some(error) = piece.get("error").filter(|error| !error.is_null()) {
-            return Err(stream_error(error));
-        }
-        self.pieces.translate_piece(&piece, &mut self.chunks);
-        Ok(())
-    }
-
-    /// Takes the chunks that are ready.
-    pub(crate) fn take_chunks(&mut self) -> Option<Bytes> {
-        let bytes = self.chunks.bytes.split().freeze();
-        (!bytes.is_empty()).then_some(bytes)
-    }
-
-    /// Ends the stream after the last piece.
-    ///
-    /// # Errors
-    /// Code `model`, reason `stream`, if the answer is not complete.
-    pub(crate) fn finish(&mut self) -> Result<()> {
-        if !self.chunks.finished {
-            return Err(model_error(Reason::Stream, "the stream ended before the answer was complete"));
-        }
-        self.chunks.bytes.put_slice(DONE);
-        Ok(())
-    }
-}
-
-/// Chunks as OpenAI streams them.
-pub(crate) struct Chunks {
-    pub(crate) id: String,
-    pub(crate) model: String,
-    created: u64,
-    bytes: BytesMut,
-    started: bool,
-    finished: bool,
-}
-
-impl Chunks {
-    fn new(model: &str) -> Self {
-        let created = unix_time();
-        Self {
-            id: format!("chatcmpl-{created}"),
-            model: model.to_owned(),
-            created,
-            bytes: BytesMut::new(),
-            started: false,
-            finished: false,
-        }
-    }
-
-    pub(crate) fn push_text(&mut self, text: &str) {
-        self.push_delta("content", text.into());
-    }
-
-    pub(crate) fn push_reasoning(&mut self, text: &str) {
-        self.push_delta("reasoning_content", text.into());
-    }
-
-    /// Adds a piece of the tool call with this number.
-    pub(crate) fn push_call(&mut self, number: usize, mut call: Value) {
-        call["index"] = number.into();
-        self.push_delta("tool_calls", json!([call]));
-    }
-
-    fn push_delta(&mut self, key: &str, value: Value) {
-        let mut delta = Map::new();
-        if !self.started {
-            delta.insert("role".to_owned(), "assistant".into());
-            self.started = true;
-        }
-        delta.insert(key.to_owned(), value);
-        self.push_chunk(&json!([{"index": 0, "delta": delta, "finish_reason": null}]), None);
-    }
-
-    /// Adds the last chunk: why the answer ended, and the token usage.
-    pub(crate) fn push_finish(&mut self, reason: &str, usage: Option<Value>) {
-        self.finished = true;
-        self.push_chunk(&json!([{"index": 0, "delta": {}, "finish_reason": reason}]), usage);
-    }
-
-    fn push_chunk(&mut self, choices: &Value, usage: Option<Value>) {
-        let mut chunk = json!({
-            "id": self.id, "object": "chat.completion.chunk", "created": self.created, "model": self.model,
-            "choices": choices,
-        });
-        if let Some(usage) = usage {
-            chunk["usage"] = usage;
-        }
-        self.bytes.put_slice(b"data: ");
-        self.bytes.put_slice(chunk.to_string().as_bytes());
-        self.bytes.put_slice(b"\n\n");
-    }
-}
-
 /// A complete completion as a stream of one chunk: some servers ignore `stream`.
 pub(crate) fn completion_to_stream(completion: &Value) -> Option<Bytes> {
+    let chunk = completion_to_chunk(completion)?.to_string();
+    Some([b"data: ", chunk.as_bytes(), b"\n\n", DONE].concat().into())
+}
+
+/// A complete completion as one chunk.
+pub(crate) fn completion_to_chunk(completion: &Value) -> Option<Value> {
     let mut chunk = completion.as_object()?.clone();
     chunk.insert("object".to_owned(), "chat.completion.chunk".into());
     for choice in chunk.get_mut("choices")?.as_array_mut()? {
@@ -242,8 +129,7 @@ pub(crate) fn completion_to_stream(completion: &Value) -> Option<Bytes> {
         }
         choice.insert("delta".to_owned(), message);
     }
-    let chunk = Value::Object(chunk).to_string();
-    Some([b"data: ", chunk.as_bytes(), b"\n\n", DONE].concat().into())
+    Some(Value::Object(chunk))
 }
 
 #[cfg(test)]

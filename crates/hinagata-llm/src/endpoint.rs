@@ -198,6 +198,23 @@ impl Endpoint {
             .with_hint(format!("set {} in the environment", variables.join(" or ")))
     }
 
+    /// The same provider through another API.
+    pub(crate) fn with_kind(&self, kind: ProviderKind) -> Arc<Self> {
+        Arc::new(Self {
+            name: Arc::clone(&self.name),
+            kind,
+            base: self.base.clone(),
+            key: self.key.clone(),
+            key_variables: self.key_variables.clone(),
+            needs_key: self.needs_key,
+            concurrency: self.concurrency,
+            gate: OnceLock::new(),
+            metrics: OnceLock::new(),
+            chat: fixed_chat_url(kind.spec(), &self.base),
+            headers: self.headers.clone(),
+        })
+    }
+
     /// The headers of every request.
     ///
     /// # Errors

@@ -16,6 +16,11 @@ pub(crate) fn model_error(reason: Reason, message: impl Into<String>) -> Error {
     Error::new(Code::Model, message).with_reason(reason)
 }
 
+/// The error of a stream that ended too early.
+pub(crate) fn incomplete_error() -> Error {
+    model_error(Reason::Stream, "the stream ended before the answer was complete")
+}
+
 /// The error of a call with invalid options.
 pub(crate) fn validation_error(message: impl Into<String>) -> Error {
     Error::new(Code::Validation, message)

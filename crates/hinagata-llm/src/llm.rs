@@ -2,6 +2,7 @@
 
 use std::{
     ffi::OsString,
+    path::Path,
     pin::pin,
     sync::Arc,
     time::{Duration, Instant},
@@ -16,7 +17,7 @@ use serde_json::{Map, Value};
 use tracing::Instrument as _;
 
 use crate::{
-    Answer, AnswerStream, ChosenModel, Models, ProviderRequest,
+    Answer, AnswerStream, ChosenModel, Dialect, Models, ProviderRequest, StreamFace,
     answer_rules::AnswerRules,
     call_metrics::CallMetrics,
     client::{Sender, read_body},
@@ -60,6 +61,18 @@ impl Llm {
         Self::with_clock(settings, env, Instant::now)
     }
 
+    /// As [`Llm::new`], for the workspace at `root`, where relative paths of its settings start.
+    ///
+    /// # Errors
+    /// As [`Llm::new`].
+    pub fn for_workspace(
+        settings: &Settings,
+        root: &Path,
+        env: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<Self> {
+        Self::build(settings, root, &env, Clock(Arc::new(Instant::now)))
+    }
+
     /// As [`Llm::new`], with a clock: it decides how long the calls of a failing provider are suspended.
     ///
     /// # Errors
@@ -68,6 +81,15 @@ impl Llm {
         settings: &Settings,
         env: impl Fn(&str) -> Option<OsString>,
         clock: impl Fn() -> Instant + Send + Sync + 'static,
+    ) -> Result<Self> {
+        Self::build(settings, Path::new(""), &env, Clock(Arc::new(clock)))
+    }
+
+    fn build(
+        settings: &Settings,
+        root: &Path,
+        env: &dyn Fn(&str) -> Option<OsString>,
+        clock: Clock,
     ) -> Result<Self> {
         let time = |name: &str, otherwise: u64| {
             settings.time(name).unwrap_or_else(|| Duration::from_secs(otherwise))
@@ -83,11 +105,11 @@ impl Llm {
                 longest_pause: pause,
             },
         };
-        let connector = Connector::new(Proxies::from_env(&env), time("llm.connect_timeout", 10));
+        let connector = Connector::new(Proxies::from_env(env), time("llm.connect_timeout", 10));
         let most = settings.count("llm.max_answer").and_then(|most| usize::try_from(most).ok());
         Ok(Self(Arc::new(Inner {
-            registry: Registry::from_settings(settings, &env)?,
-            sender: Sender::new(connector, retries, rules, Clock(Arc::new(clock))),
+            registry: Registry::from_settings(settings, root, env)?,
+            sender: Sender::new(connector, retries, rules, clock),
             timeout: time("llm.timeout", 120),
             max_answer: most.unwrap_or(usize::MAX),
             system: settings.text("llm.system").map(str::to_owned),
@@ -111,6 +133,14 @@ impl Llm {
     /// Code `validation`, reason `model`, if none of them sets a model.
     pub fn choose_model(&self, asked: Option<&str>, of_prompt: Option<&str>) -> Result<ChosenModel> {
         self.0.registry.choose_model(asked, of_prompt)
+    }
+
+    /// A model and those that are called where it cannot answer, in order.
+    ///
+    /// # Errors
+    /// As [`Llm::choose_model`].
+    pub fn fallback_chain(&self, choice: &ChosenModel) -> Result<Vec<ChosenModel>> {
+        self.0.registry.fallback_chain(choice)
     }
 
     /// The request that sends `rendered` to a model, with options as OpenAI names them.
@@ -178,8 +208,16 @@ impl Llm {
     /// # Errors
     /// As [`Llm::send_chat`]; after the stream has started, an error is its last item.
     pub async fn stream_chat(&self, request: ProviderRequest) -> Result<AnswerStream> {
+        self.stream_chat_as(request, StreamFace::new(Dialect::ChatCompletions)).await
+    }
+
+    /// As [`Llm::stream_chat`], in the dialect of `face`.
+    ///
+    /// # Errors
+    /// As [`Llm::stream_chat`].
+    pub async fn stream_chat_as(&self, request: ProviderRequest, face: StreamFace) -> Result<AnswerStream> {
         let (started, span) = (Instant::now(), span::call_span(&request.choice));
-        let call = pin!(self.start_stream(&request));
+        let call = pin!(self.start_stream(&request, face));
         let call = self.0.sender.guard_call(&request.choice, self.0.timeout, call);
         let stream = call.instrument(span.clone()).await;
         record_call(&request.choice, started, &stream);
@@ -187,9 +225,9 @@ impl Llm {
         stream.map(|(stream, pass)| stream.with_pass(pass))
     }
 
-    async fn start_stream(&self, request: &ProviderRequest) -> Result<AnswerStream> {
+    async fn start_stream(&self, request: &ProviderRequest, face: StreamFace) -> Result<AnswerStream> {
         let response = self.0.sender.send_request(request, true).await?;
-        AnswerStream::start(request.choice.clone(), response, self.0.timeout, self.0.max_answer).await
+        AnswerStream::start(request.choice.clone(), response, self.0.timeout, self.0.max_answer, face).await
     }
 }
 

@@ -1,11 +1,15 @@
 //! Resolves the name of a model to its provider, its name there, and its options.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    sync::Arc,
+};
 
 use hinagata::{
-    Reason, Result, Settings,
+    Error, Reason, Result, Settings,
     module::driver::{Driver, TurnRule},
-    settings::ModelNames,
+    settings::{ConfiguredModel, ModelNames},
 };
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
@@ -14,6 +18,8 @@ use crate::{
     ProviderKind,
     endpoint::{Endpoint, Env, Header, ProviderSettings, setting_error},
     failure::validation_error,
+    fallback::Fallbacks,
+    text_template::TextTemplate,
 };
 
 /// The option that says which messages share a turn.
@@ -27,9 +33,47 @@ pub struct ChosenModel {
     pub(crate) endpoint: Arc<Endpoint>,
     /// Options of the request, unless the prompt or the call sets them.
     pub(crate) options: Arc<Map<String, Value>>,
+    /// What turns messages into the text that the model continues.
+    pub(crate) template: Option<Arc<TextTemplate>>,
+    fallbacks: Arc<Fallbacks>,
+    price: Option<ModelPrice>,
+}
+
+/// What a model costs, in dollars per million tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ModelPrice {
+    /// Tokens of requests.
+    pub input: f64,
+    /// Tokens of answers.
+    pub output: f64,
 }
 
 impl ChosenModel {
+    /// What it costs, if the settings say so.
+    #[must_use]
+    pub fn price(&self) -> Option<ModelPrice> {
+        self.price
+    }
+
+    /// Whether another model is called after `error`, if there is one.
+    #[must_use]
+    pub fn falls_back_on(&self, error: &Error) -> bool {
+        self.fallbacks.apply_to(error)
+    }
+
+    /// Whether it has a limit for the tokens of a request.
+    #[must_use]
+    pub fn has_context_limit(&self) -> bool {
+        self.fallbacks.context.is_some()
+    }
+
+    /// Whether a request with this many tokens goes to the next model, if there is one.
+    #[must_use]
+    pub fn is_too_long(&self, tokens: u64) -> bool {
+        self.fallbacks.is_too_long(tokens)
+    }
+
     /// The requested name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -146,8 +190,19 @@ struct OwnSettings {
     /// The file that its tokens are counted with.
     #[serde(rename = "tokenizer")]
     _tokenizer: Option<String>,
+    /// The file or directory with the template that turns messages into a text.
+    #[serde(rename = "chat_template")]
+    _chat_template: Option<String>,
     /// Which messages share a turn; the same as the option.
     turns: Option<String>,
+    /// The models that are called where this one cannot answer.
+    fallback: Vec<String>,
+    /// The causes for which they are called; all of them by default.
+    fallback_on: Option<Vec<String>>,
+    /// Most tokens of a request.
+    context: Option<u64>,
+    /// What it costs.
+    price: Option<ModelPrice>,
 }
 
 /// The models and providers of the settings.
@@ -164,7 +219,8 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    pub(crate) fn from_settings(settings: &Settings, env: Env<'_>) -> Result<Self> {
+    /// Relative paths of the settings of a workspace start at `root`.
+    pub(crate) fn from_settings(settings: &Settings, root: &Path, env: Env<'_>) -> Result<Self> {
         let mut reaches: BTreeMap<String, ProviderSettings> = read_section(settings, "llm.providers")?;
         for provider in ProviderKind::all() {
             reaches.entry(provider.name().to_owned()).or_default();
@@ -190,8 +246,52 @@ impl Registry {
                 registry.add_model(name, *own, &reaches, env)?;
             }
         }
+        registry.add_templates(settings, root)?;
         registry.names = ModelNames::from_settings(settings)?;
+        for name in registry.models.keys() {
+            registry.check_fallbacks(name)?;
+        }
         Ok(registry)
+    }
+
+    /// Refuses fallbacks that do not exist or lead back to their model.
+    fn check_fallbacks(&self, name: &str) -> Result<()> {
+        let mut open = vec![name.to_owned()];
+        let mut seen = BTreeSet::new();
+        while let Some(current) = open.pop() {
+            let Some(model) = self.models.get(&current) else { continue };
+            for next in &model.fallbacks.models {
+                let next = self.find_model(next)?.name.to_string();
+                if next == name {
+                    return Err(setting_error(
+                        &format!("models.{name}.fallback"),
+                        format!("the fallbacks of `{name}` lead back to it"),
+                    )
+                    .with_hint("remove one of the models from its `fallback`"));
+                }
+                if seen.insert(next.clone()) {
+                    open.push(next);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A model and those that are called where it cannot answer: its fallbacks, each followed by its own.
+    ///
+    /// # Errors
+    /// Those of [`Registry::choose_model`].
+    pub(crate) fn fallback_chain(&self, choice: &ChosenModel) -> Result<Vec<ChosenModel>> {
+        let mut chain = vec![choice.clone()];
+        let mut open: Vec<String> = choice.fallbacks.models.iter().rev().cloned().collect();
+        while let Some(name) = open.pop() {
+            let next = self.find_model(&name)?;
+            if !chain.iter().any(|known| known.name == next.name) {
+                open.extend(next.fallbacks.models.iter().rev().cloned());
+                chain.push(next);
+            }
+        }
+        Ok(chain)
     }
 
     fn add_model(
@@ -225,8 +325,32 @@ impl Registry {
             options.insert(TURNS.to_owned(), turns.into());
         }
         let options = Arc::new(options);
-        let choice = ChosenModel { name: name.as_str().into(), model: model.into(), endpoint, options };
+        let fallbacks = Fallbacks::from_settings(&setting, own.fallback, own.fallback_on, own.context)?;
+        let fallbacks = Arc::new(fallbacks);
+        let price = own.price;
+        if price.is_some_and(|price| !(price.input >= 0.0 && price.output >= 0.0)) {
+            return Err(setting_error(&setting, format!("`{setting}.price` must not be negative")));
+        }
+        let (shown, model) = (name.as_str().into(), model.into());
+        let choice = ChosenModel { name: shown, model, endpoint, options, template: None, fallbacks, price };
         self.models.insert(name, choice);
+        Ok(())
+    }
+
+    /// Gives models their chat templates: they continue texts, through the completion endpoints of their providers.
+    fn add_templates(&mut self, settings: &Settings, root: &Path) -> Result<()> {
+        for (name, choice) in &mut self.models {
+            let Some(path) = ConfiguredModel::from_settings(settings, root, name)?.chat_template else {
+                continue;
+            };
+            let kind = choice.endpoint.kind.completions().ok_or_else(|| {
+                let setting = format!("models.{name}.chat_template");
+                let message = format!("`{}` has no completion endpoint", choice.endpoint.name);
+                setting_error(&setting, message).with_hint("use a provider with the API of OpenAI")
+            })?;
+            choice.endpoint = choice.endpoint.with_kind(kind);
+            choice.template = Some(Arc::new(TextTemplate::new(path)));
+        }
         Ok(())
     }
 
@@ -277,7 +401,8 @@ impl Registry {
             };
         let model: Arc<str> = model.into();
         let name = if *model == *name { Arc::clone(&model) } else { name.into() };
-        Ok(ChosenModel { name, model, endpoint, options: Arc::clone(&self.no_options) })
+        let (options, fallbacks) = (Arc::clone(&self.no_options), Arc::default());
+        Ok(ChosenModel { name, model, endpoint, options, template: None, fallbacks, price: None })
     }
 
     pub(crate) fn models(&self) -> Models {

@@ -12,7 +12,11 @@ use serde_json::{Map, Value};
 use crate::{ChatCall, Llm, failure::model_error};
 
 impl Llm {
-    fn hook_call(&self, request: ModelRequest) -> Result<ChatCall> {
+    /// The call for a request of a hook.
+    ///
+    /// # Errors
+    /// As [`Llm::choose_model`].
+    pub fn build_hook_call(&self, request: ModelRequest) -> Result<ChatCall> {
         let choice = self.choose_model(request.model.as_deref(), None)?;
         let data = request.messages.into_iter().map(Element::Message).collect();
         let schema = request.schema.map(Arc::new);
@@ -34,7 +38,7 @@ impl Llm {
 
 impl Model for Llm {
     fn call_model(&self, request: ModelRequest) -> PortFuture<'_, Result<Value>> {
-        let call = match self.hook_call(request) {
+        let call = match self.build_hook_call(request) {
             Ok(call) => call,
             Err(error) => return Box::pin(std::future::ready(Err(error))),
         };

@@ -103,14 +103,20 @@ pub(crate) fn build_request(
     let base = RequestOptions { turns: turns.transpose()?.or(base.turns), ..base };
     let prompt = with_messages(with_system(prompt, system), messages.as_ref())?;
     let spec = choice.kind().spec();
-    let made = match &spec.translation {
-        None => {
+    let made = match (&choice.template, &spec.translation) {
+        (Some(template), _) => {
+            let options = options::openai_options(base, options, choice.endpoint.is_openai());
+            let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
+            let (body, more) = template.write_body(made.body())?;
+            (body, made.notes().iter().cloned().chain(more).collect())
+        }
+        (None, None) => {
             let options = options::openai_options(base, options, choice.endpoint.is_openai());
             let made = choice.driver().format(&prompt, &options).map_err(module_error)?;
             let notes = made.notes().to_vec();
             (made.into_bytes(), notes)
         }
-        Some(translation) => {
+        (None, Some(translation)) => {
             let Translated { options, schema, fields } =
                 options::translate_options(spec.name, translation, base, options)?;
             let prompt = with_schema(prompt, schema);

@@ -13,26 +13,56 @@ use futures_util::{
     stream::{once, try_unfold},
 };
 use hinagata::{Error, Result};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::time::timeout;
 
 use crate::{
     Answer, ChosenModel,
     answer::invalid_answer,
     client::{broken_stream_error, read_body, timeout_error},
-    completion::{DONE, Translator, completion_to_stream, invalid_response, stream_error},
+    completion::{DONE, completion_to_stream, invalid_response, stream_error},
+    dialect::Dialect,
+    event_reader::{EventReader, completion_events},
+    events::AnswerEvent,
+    faces::{Face, FaceError},
+    failure::incomplete_error,
     gate::Pass,
     lines::{Events, Lines},
-    providers::{Framing, Translation},
+    providers::Framing,
     response::ProviderResponse,
     verdict::Judged,
 };
 
 type Boxed<T> = Pin<Box<dyn Stream<Item = Result<T>> + Send>>;
 
-/// A streamed answer: the bytes of server-sent events with OpenAI chunks, ending with `data: [DONE]`.
+/// How an answer is streamed.
+#[derive(Clone, Debug)]
+pub struct StreamFace {
+    /// The dialect of the events.
+    pub dialect: Dialect,
+    /// The fields of the request that an answer repeats.
+    pub echo: Map<String, Value>,
+    /// Tokens of the prompt, for providers that report them at the end alone.
+    pub prompt_tokens: Option<u64>,
+    /// Shows an error, which then is the last event. Without it, an error is the last item of the stream.
+    pub show_error: Option<fn(&Error) -> FaceError>,
+}
+
+impl StreamFace {
+    /// A stream in this dialect.
+    #[must_use]
+    pub fn new(dialect: Dialect) -> Self {
+        Self { dialect, echo: Map::new(), prompt_tokens: None, show_error: None }
+    }
+
+    fn new_face(&self) -> Box<dyn Face> {
+        self.dialect.new_face(&self.echo)
+    }
+}
+
+/// A streamed answer: the bytes of server-sent events, by default with OpenAI chunks, ending with `data: [DONE]`.
 ///
-/// Bytes of a provider with OpenAI's API are forwarded unread as they arrive, so an item can contain several events or a part of
+/// Bytes of a provider with the API of the stream are forwarded unread as they arrive, so an item can contain several events or a part of
 /// one. Dropping the stream cancels the call. An error is the last item.
 pub struct AnswerStream {
     pieces: Boxed<Bytes>,
@@ -52,19 +82,19 @@ impl AnswerStream {
         response: ProviderResponse,
         time: Duration,
         longest: usize,
+        face: StreamFace,
     ) -> Result<Self> {
         let mut source = Source { choice: choice.clone(), response, time, start: None };
-        let translation = choice.kind().spec().translation.as_ref();
-        let framing = translation.map_or(Framing::ServerSentEvents, |translation| translation.framing);
-        let pieces: Boxed<Bytes> = if framing == Framing::ServerSentEvents && source.is_whole() {
-            let whole = source.read_whole(longest).await?;
+        let spec = choice.kind().spec();
+        let pieces: Boxed<Bytes> = if spec.framing == Framing::ServerSentEvents && source.is_whole() {
+            let whole = source.read_whole(longest, &face).await?;
             Box::pin(once(ready(Ok(whole))))
         } else {
-            source.read_start(framing).await?;
-            match translation {
-                None => Box::pin(try_unfold(Relay::new(source), Relay::next)),
-                Some(translation) => {
-                    let translated = Translated::new(source, translation, longest);
+            source.read_start(spec.framing).await?;
+            match spec.dialect == Some(face.dialect) {
+                true => Box::pin(try_unfold(Relay::new(source, face), Relay::next)),
+                false => {
+                    let translated = Translated::new(source, spec.framing, longest, face);
                     Box::pin(try_unfold(translated, Translated::next))
                 }
             }
@@ -202,11 +232,20 @@ impl Source {
     }
 
     /// The complete response of a server that does not stream, as a stream.
-    async fn read_whole(self, longest: usize) -> Result<Bytes> {
+    async fn read_whole(self, longest: usize, face: &StreamFace) -> Result<Bytes> {
         let status = self.response.status().as_u16();
         let body = read_body(&self.choice, self.response, longest).await?;
         let answer = Answer::from_response(self.choice, status, body)?;
-        let stream = completion_to_stream(&answer.to_completion()?);
+        let completion = answer.to_completion()?;
+        let stream = match face.dialect {
+            Dialect::ChatCompletions => completion_to_stream(&completion),
+            Dialect::Responses | Dialect::Messages => completion_events(&completion).map(|events| {
+                let (mut writer, mut out) = (face.new_face(), BytesMut::new());
+                events.list.into_iter().for_each(|event| writer.write_event(&events.head, event, &mut out));
+                writer.end_stream(&mut out);
+                out.freeze()
+            }),
+        };
         stream.ok_or_else(|| invalid_answer(answer.chosen_model(), answer.raw()))
     }
 }
@@ -233,17 +272,18 @@ fn is_stream_start(bytes: &[u8], framing: Framing) -> Option<bool> {
 /// Forwards a response as it arrives.
 struct Relay {
     source: Source,
+    face: StreamFace,
     /// The last bytes, which may contain the end mark.
     tail: Vec<u8>,
     ended: bool,
 }
 
-/// Bytes that contain `[DONE]` with any line ends.
-const TAIL: usize = 32;
+/// Bytes that contain the end mark with any line ends and spaces.
+const TAIL: usize = 64;
 
 impl Relay {
-    fn new(source: Source) -> Self {
-        Self { source, tail: Vec::with_capacity(2 * TAIL), ended: false }
+    fn new(source: Source, face: StreamFace) -> Self {
+        Self { source, face, tail: Vec::with_capacity(2 * TAIL), ended: false }
     }
 
     async fn next(mut self) -> Result<Option<(Bytes, Self)>> {
@@ -256,17 +296,25 @@ impl Relay {
                 Ok(Some((chunk, self)))
             }
             Ok(None) if self.is_done() => Ok(None),
-            Ok(None) => {
+            // Some servers end without the mark; our readers can rely on it.
+            Ok(None) if self.face.dialect == Dialect::ChatCompletions => {
                 self.ended = true;
-                // Some servers end without the mark; our readers can rely on it.
                 let open = !self.tail.is_empty() && !self.tail.ends_with(b"\n\n");
                 let end = if open { [b"\n\n", DONE].concat() } else { DONE.to_vec() };
                 Ok(Some((end.into(), self)))
             }
+            Ok(None) => self.fail(incomplete_error()),
             // The answer is complete, so a later failure of the connection does not matter.
             Err(_) if self.is_done() => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => self.fail(error),
         }
+    }
+
+    fn fail(mut self, error: Error) -> Result<Option<(Bytes, Self)>> {
+        let Some(show) = self.face.show_error else { return Err(error) };
+        self.ended = true;
+        let event = self.face.new_face().error_event(&show(&error));
+        Ok(Some((event, self)))
     }
 
     fn keep_tail(&mut self, chunk: &[u8]) {
@@ -276,45 +324,64 @@ impl Relay {
     }
 
     fn is_done(&self) -> bool {
-        self.tail.trim_ascii_end().ends_with(b"[DONE]")
+        self.face.dialect.ends_stream(&self.tail)
     }
 }
 
 /// Translates a response as it arrives.
 struct Translated {
     source: Source,
-    translator: Translator,
+    reader: EventReader,
+    face: Box<dyn Face>,
+    options: StreamFace,
     lines: Lines,
     /// The parser of server-sent events; `None` if every line is a piece.
     events: Option<Events>,
+    out: BytesMut,
     ended: bool,
 }
 
 impl Translated {
-    fn new(source: Source, translation: &Translation, longest: usize) -> Self {
-        let events = (translation.framing == Framing::ServerSentEvents).then(Events::default);
-        let pieces = (translation.new_translator)();
-        let translator = Translator::new(source.choice.kind(), pieces, source.choice.model());
-        Self { source, translator, lines: Lines::new(longest), events, ended: false }
+    fn new(source: Source, framing: Framing, longest: usize, options: StreamFace) -> Self {
+        let events = (framing == Framing::ServerSentEvents).then(Events::default);
+        let mut reader = EventReader::new(source.choice.kind(), source.choice.model());
+        reader.head().prompt_tokens = options.prompt_tokens;
+        let face = options.new_face();
+        let (lines, out) = (Lines::new(longest), BytesMut::new());
+        Self { source, reader, face, options, lines, events, out, ended: false }
     }
 
     async fn next(mut self) -> Result<Option<(Bytes, Self)>> {
         loop {
-            if let Some(chunks) = self.translator.take_chunks() {
-                return Ok(Some((chunks, self)));
+            if !self.out.is_empty() {
+                return Ok(Some((self.out.split().freeze(), self)));
             }
             if self.ended {
                 return Ok(None);
             }
-            match self.source.next_chunk().await? {
-                Some(chunk) => {
-                    self.lines.push(&chunk)?;
-                    while let Some(line) = self.lines.next_line() {
-                        self.push_line(&line)?;
-                    }
-                }
-                None => self.finish()?,
+            if let Err(error) = self.read_more().await {
+                let Some(show) = self.options.show_error else { return Err(error) };
+                self.ended = true;
+                let event = self.face.error_event(&show(&error));
+                self.out.extend_from_slice(&event);
             }
+        }
+    }
+
+    /// Reads what arrived, or the end, and writes it.
+    async fn read_more(&mut self) -> Result<()> {
+        match self.source.next_chunk().await? {
+            Some(chunk) => {
+                self.lines.push(&chunk)?;
+                while let Some(line) = self.lines.next_line() {
+                    let read = self.push_line(&line);
+                    // What came before an error is part of the answer.
+                    self.write_events();
+                    read?;
+                }
+                Ok(())
+            }
+            None => self.finish(),
         }
     }
 
@@ -323,7 +390,7 @@ impl Translated {
             Some(events) => events.push_line(line),
             None => (!line.trim_ascii().is_empty()).then(|| line.clone()),
         };
-        data.map_or(Ok(()), |data| self.translator.push_piece(&data))
+        data.map_or(Ok(()), |data| self.reader.push_piece(&data))
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -331,10 +398,20 @@ impl Translated {
             self.push_line(&line)?;
         }
         if let Some(data) = self.events.as_mut().and_then(Events::take_data) {
-            self.translator.push_piece(&data)?;
+            self.reader.push_piece(&data)?;
         }
+        let finished = self.reader.finish();
+        self.write_events();
+        finished?;
         self.ended = true;
-        self.translator.finish()
+        self.face.end_stream(&mut self.out);
+        Ok(())
+    }
+
+    fn write_events(&mut self) {
+        let (head, events) = self.reader.take_events();
+        let write = |event: AnswerEvent| self.face.write_event(head, event, &mut self.out);
+        events.into_iter().for_each(write);
     }
 }
 

@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
 use crate::{
-    completion::{AnswerParts, Chunks, completion_choice, count_at, new_completion, text_at, token_usage},
+    completion::{AnswerParts, completion_choice, count_at, new_completion, text_at, token_usage},
+    dialect::Dialect,
+    events::AnswerEvents,
     options::RequestFields,
 };
 
@@ -26,12 +28,14 @@ pub(super) static SPEC: ProviderSpec = ProviderSpec {
     chat_path: ChatPath::Fixed("v1/messages"),
     stream_query: &[],
     stream_field: StreamField::OnlyIfTrue,
+    new_translator: || Box::new(Pieces::default()),
+    framing: Framing::ServerSentEvents,
+    dialect: Some(Dialect::Messages),
     translation: Some(Translation {
         translate_option,
+        options: &["tool_choice", "user", "parallel_tool_calls"],
         json_mode: None,
         to_completion,
-        new_translator: || Box::new(Pieces::default()),
-        framing: Framing::ServerSentEvents,
     }),
 };
 
@@ -108,27 +112,25 @@ struct Pieces {
 }
 
 impl StreamTranslator for Pieces {
-    fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+    fn translate_piece(&mut self, piece: &Value, events: &mut AnswerEvents) {
         match text_at(piece, "/type") {
             Some("message_start") => {
                 self.used = piece.pointer("/message/usage").cloned().unwrap_or_default();
-                if let Some(id) = text_at(piece, "/message/id") {
-                    id.clone_into(&mut chunks.id);
-                }
-                if let Some(model) = text_at(piece, "/message/model") {
-                    model.clone_into(&mut chunks.model);
-                }
+                events.set_id(text_at(piece, "/message/id"));
+                events.set_model(text_at(piece, "/message/model"));
+                events.head.prompt_tokens =
+                    count_at(&combined_usage(&self.used, &Value::Null), "/prompt_tokens");
             }
             Some("content_block_start") if text_at(piece, "/content_block/type") == Some("tool_use") => {
-                self.call(piece, chunks);
+                self.call(piece, events);
             }
-            Some("content_block_delta") => self.delta(piece, chunks),
+            Some("content_block_delta") => self.delta(piece, events),
             Some("message_delta") => {
                 self.reason = Some(finish_reason(text_at(piece, "/delta/stop_reason")));
                 self.used_at_end = piece.get("usage").cloned().unwrap_or_default();
             }
             Some("message_stop") => {
-                chunks.push_finish(
+                events.push_finish(
                     self.reason.unwrap_or("stop"),
                     Some(combined_usage(&self.used, &self.used_at_end)),
                 );
@@ -139,23 +141,21 @@ impl StreamTranslator for Pieces {
 }
 
 impl Pieces {
-    fn call(&mut self, piece: &Value, chunks: &mut Chunks) {
-        let field = |pointer: &str| text_at(piece, pointer).unwrap_or_default();
-        let function = json!({"name": field("/content_block/name"), "arguments": ""});
-        let call = json!({"id": field("/content_block/id"), "type": "function", "function": function});
-        chunks.push_call(self.calls.len(), call);
+    fn call(&mut self, piece: &Value, events: &mut AnswerEvents) {
+        let name = text_at(piece, "/content_block/name").unwrap_or_default();
+        events.push_call(self.calls.len(), text_at(piece, "/content_block/id"), name, String::new());
         self.calls.push(count_at(piece, "/index").unwrap_or_default());
     }
 
-    fn delta(&mut self, piece: &Value, chunks: &mut Chunks) {
+    fn delta(&mut self, piece: &Value, events: &mut AnswerEvents) {
         if let Some(said) = text_at(piece, "/delta/text") {
-            chunks.push_text(said);
+            events.push_text(said);
         } else if let Some(thought) = text_at(piece, "/delta/thinking") {
-            chunks.push_reasoning(thought);
+            events.push_reasoning(thought);
         } else if let Some(arguments) = text_at(piece, "/delta/partial_json") {
             let block = count_at(piece, "/index").unwrap_or_default();
             if let Some(number) = self.calls.iter().position(|&call| call == block) {
-                chunks.push_call(number, json!({"function": {"arguments": arguments}}));
+                events.push_arguments(number, arguments);
             }
         }
     }

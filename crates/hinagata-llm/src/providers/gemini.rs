@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
 use crate::{
-    completion::{
-        AnswerParts, Chunks, completion_choice, count_at, new_completion, text_at, token_usage, tool_call,
-    },
+    completion::{AnswerParts, completion_choice, count_at, new_completion, text_at, token_usage},
+    events::AnswerEvents,
     options::RequestFields,
 };
 
@@ -30,14 +29,16 @@ pub(super) static SPEC: ProviderSpec = ProviderSpec {
     chat_path: ChatPath::PerModel(chat_path),
     stream_query: &[("alt", "sse")],
     stream_field: StreamField::Absent,
+    new_translator: || Box::new(Pieces::default()),
+    framing: Framing::ServerSentEvents,
+    dialect: None,
     translation: Some(Translation {
         translate_option,
+        options: &["tool_choice", "presence_penalty", "frequency_penalty", "n"],
         json_mode: Some(|fields| {
             fields.set("generationConfig", json!({"responseMimeType": "application/json"}));
         }),
         to_completion,
-        new_translator: || Box::new(Pieces::default()),
-        framing: Framing::ServerSentEvents,
     }),
 };
 
@@ -152,40 +153,35 @@ struct Pieces {
 }
 
 impl StreamTranslator for Pieces {
-    fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
-        if let Some(id) = text_at(piece, "/responseId") {
-            id.clone_into(&mut chunks.id);
-        }
-        if let Some(model) = text_at(piece, "/modelVersion") {
-            model.clone_into(&mut chunks.model);
-        }
+    fn translate_piece(&mut self, piece: &Value, events: &mut AnswerEvents) {
+        events.set_id(text_at(piece, "/responseId"));
+        events.set_model(text_at(piece, "/modelVersion"));
         let Some(candidate) = piece.pointer("/candidates/0") else {
             if piece.get("promptFeedback").is_some() {
-                chunks.push_finish("content_filter", answer_usage(piece));
+                events.push_finish("content_filter", answer_usage(piece));
             }
             return;
         };
         for part in parts(candidate) {
-            self.part(part, chunks);
+            self.part(part, events);
         }
         if let Some(ended) = text_at(candidate, "/finishReason") {
-            chunks.push_finish(finish_reason(Some(ended), self.calls > 0), answer_usage(piece));
+            events.push_finish(finish_reason(Some(ended), self.calls > 0), answer_usage(piece));
         }
     }
 }
 
 impl Pieces {
-    fn part(&mut self, part: &Value, chunks: &mut Chunks) {
+    fn part(&mut self, part: &Value, events: &mut AnswerEvents) {
         match (part.get("functionCall"), text_at(part, "/text")) {
             (Some(made), _) => {
                 let name = text_at(made, "/name").unwrap_or_default();
-                let call =
-                    tool_call(text_at(made, "/id"), self.calls, name, made.get("args").unwrap_or(&json!({})));
-                chunks.push_call(self.calls, call);
+                let arguments = made.get("args").unwrap_or(&json!({})).to_string();
+                events.push_call(self.calls, text_at(made, "/id"), name, arguments);
                 self.calls += 1;
             }
-            (None, Some(thought)) if is_thought(part) => chunks.push_reasoning(thought),
-            (None, Some(text)) => chunks.push_text(text),
+            (None, Some(thought)) if is_thought(part) => events.push_reasoning(thought),
+            (None, Some(text)) => events.push_text(text),
             (None, None) => {}
         }
     }

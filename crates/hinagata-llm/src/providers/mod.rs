@@ -5,6 +5,7 @@
 //! [`hinagata::module::driver`].
 
 mod anthropic;
+mod completions;
 mod gemini;
 mod ollama;
 mod openai;
@@ -15,7 +16,7 @@ use hinagata::module::{MessageFormat, driver::Driver};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 use serde_json::Value;
 
-use crate::{completion::Chunks, options::RequestFields};
+use crate::{dialect::Dialect, events::AnswerEvents, options::RequestFields};
 
 /// All providers. The first one gets the models that no other provider claims by their names.
 static PROVIDERS: &[&ProviderSpec] = &[&openai::SPEC, &anthropic::SPEC, &gemini::SPEC, &ollama::SPEC];
@@ -38,6 +39,11 @@ impl ProviderKind {
         Self::all().find(|kind| kind.name() == name)
     }
 
+    /// The completion endpoints of a provider with the API of OpenAI, which take a text instead of messages.
+    pub(crate) fn completions(self) -> Option<Self> {
+        (self.name() == PROVIDERS[0].name).then_some(Self(&completions::SPEC))
+    }
+
     /// The provider of a model, judged by how the model's name starts.
     pub(crate) fn from_model(model: &str) -> Self {
         let owns = |kind: &Self| kind.0.model_prefixes.iter().any(|prefix| model.starts_with(prefix));
@@ -54,6 +60,12 @@ impl ProviderKind {
     #[must_use]
     pub fn driver(self) -> Driver {
         self.0.driver
+    }
+
+    /// Whether answers of the provider are those of a dialect, byte for byte.
+    #[must_use]
+    pub fn has_dialect(self, dialect: Dialect) -> bool {
+        self.0.dialect == Some(dialect)
     }
 
     /// Everything known about the provider.
@@ -125,6 +137,12 @@ pub(crate) struct ProviderSpec {
     pub(crate) stream_query: &'static [(&'static str, &'static str)],
     /// How the body of a request says whether its answer is streamed.
     pub(crate) stream_field: StreamField,
+    /// A reader for one streamed answer.
+    pub(crate) new_translator: fn() -> Box<dyn StreamTranslator>,
+    /// How a streamed answer is split into pieces.
+    pub(crate) framing: Framing,
+    /// The face whose answers are those of the provider, byte for byte.
+    pub(crate) dialect: Option<Dialect>,
     /// How options and answers are translated; `None` for a provider with the API of OpenAI.
     pub(crate) translation: Option<Translation>,
 }
@@ -151,14 +169,12 @@ pub(crate) enum StreamField {
 pub(crate) struct Translation {
     /// Adds a caller's option, which no [`hinagata::module::driver::RequestOptions`] covers, to the fields of the request.
     pub(crate) translate_option: fn(&mut RequestFields, &str, Value),
+    /// The names of the options that this translates. It passes on others, which only the provider itself can know.
+    pub(crate) options: &'static [&'static str],
     /// Requests an answer in JSON without a schema, if the provider supports that.
     pub(crate) json_mode: Option<fn(&mut RequestFields)>,
     /// The chat completion of a response of the model with this name; `None` if the response is not valid.
     pub(crate) to_completion: fn(&Value, &str) -> Option<Value>,
-    /// A translator for one streamed answer.
-    pub(crate) new_translator: fn() -> Box<dyn StreamTranslator>,
-    /// How a streamed answer is split into pieces.
-    pub(crate) framing: Framing,
 }
 
 /// How a streamed answer is split into pieces of JSON.
@@ -170,10 +186,18 @@ pub(crate) enum Framing {
     JsonLines,
 }
 
-/// Translates one streamed answer, piece by piece.
+/// Reads one streamed answer, piece by piece.
 pub(crate) trait StreamTranslator: Send {
-    /// Writes what `piece` adds to the answer.
-    fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks);
+    /// Adds the events of `piece`.
+    fn translate_piece(&mut self, piece: &Value, events: &mut AnswerEvents);
+
+    /// Adds the events that only the end of the stream tells.
+    fn end_stream(&mut self, _events: &mut AnswerEvents) {}
+}
+
+/// The provider whose API the answers of others are translated to.
+pub(crate) fn openai_spec() -> &'static ProviderSpec {
+    &openai::SPEC
 }
 
 #[cfg(test)]

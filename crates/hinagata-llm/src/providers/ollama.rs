@@ -5,9 +5,8 @@ use serde_json::{Value, json};
 
 use super::{ChatPath, Framing, ProviderSpec, StreamField, StreamTranslator, Translation};
 use crate::{
-    completion::{
-        AnswerParts, Chunks, completion_choice, count_at, new_completion, text_at, token_usage, tool_call,
-    },
+    completion::{AnswerParts, completion_choice, count_at, new_completion, text_at, token_usage},
+    events::AnswerEvents,
     options::RequestFields,
 };
 
@@ -28,12 +27,14 @@ pub(super) static SPEC: ProviderSpec = ProviderSpec {
     chat_path: ChatPath::Fixed("api/chat"),
     stream_query: &[],
     stream_field: StreamField::Always,
+    new_translator: || Box::new(Pieces::default()),
+    framing: Framing::JsonLines,
+    dialect: None,
     translation: Some(Translation {
         translate_option,
+        options: &["presence_penalty", "frequency_penalty"],
         json_mode: Some(|fields| fields.set("format", "json".into())),
         to_completion,
-        new_translator: || Box::new(Pieces::default()),
-        framing: Framing::JsonLines,
     }),
 };
 
@@ -93,21 +94,21 @@ struct Pieces {
 }
 
 impl StreamTranslator for Pieces {
-    fn translate_piece(&mut self, piece: &Value, chunks: &mut Chunks) {
+    fn translate_piece(&mut self, piece: &Value, events: &mut AnswerEvents) {
         if let Some(thought) = text_at(piece, "/message/thinking").filter(|text| !text.is_empty()) {
-            chunks.push_reasoning(thought);
+            events.push_reasoning(thought);
         }
         if let Some(said) = text_at(piece, "/message/content").filter(|text| !text.is_empty()) {
-            chunks.push_text(said);
+            events.push_text(said);
         }
         for made in piece.get("message").into_iter().flat_map(calls) {
             let name = text_at(made, "/function/name").unwrap_or_default();
-            let arguments = made.pointer("/function/arguments").cloned().unwrap_or_else(|| json!({}));
-            chunks.push_call(self.calls, tool_call(text_at(made, "/id"), self.calls, name, &arguments));
+            let arguments = made.pointer("/function/arguments").unwrap_or(&json!({})).to_string();
+            events.push_call(self.calls, text_at(made, "/id"), name, arguments);
             self.calls += 1;
         }
         if piece.get("done") == Some(&Value::Bool(true)) {
-            chunks.push_finish(finish_reason(piece, self.calls > 0), answer_usage(piece));
+            events.push_finish(finish_reason(piece, self.calls > 0), answer_usage(piece));
         }
     }
 }

@@ -134,3 +134,21 @@ key_env = "OPENAI_API_KEY"
     assert_eq!(request.url(false).as_str(), "https://api.openai.com/v1/chat/completions");
     assert!(llm.choose_model(None, None).is_err());
 }
+
+#[test]
+fn fallbacks_exist_have_known_causes_and_lead_back_to_no_model() {
+    let chain = |flags: &[&str]| -> Vec<String> {
+        let llm = llm(flags);
+        let first = llm.choose_model(Some("a"), None).expect("is one");
+        let models = llm.fallback_chain(&first).expect("all exist");
+        models.iter().map(|model| model.name().to_owned()).collect()
+    };
+    let a = r#"models.a={provider = "openai", fallback = ["b", "anthropic/c"]}"#;
+    let b = r#"models.b={provider = "openai", fallback = ["d"]}"#;
+    assert_eq!(chain(&[a, b]), ["a", "b", "d", "anthropic/c"]);
+    let fails = |flags: &[&str]| Llm::new(&settings(flags), keys).expect_err("is wrong").message().to_owned();
+    let back = r#"models.b={provider = "openai", fallback = ["a"]}"#;
+    assert!(fails(&[a, back]).contains("lead back to it"));
+    let cause = r#"models.a={provider = "openai", fallback = ["x"], fallback_on = ["4xx"]}"#;
+    assert!(fails(&[cause]).contains("unknown cause `4xx`"));
+}

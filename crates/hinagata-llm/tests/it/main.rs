@@ -2,6 +2,7 @@
 
 mod calls;
 mod choices;
+mod completions;
 mod gates;
 mod streams;
 mod support;
