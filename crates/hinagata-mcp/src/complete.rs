@@ -46,12 +46,44 @@ pub(crate) fn proposed_values(
             )))
         };
     };
+    Ok(parameter_values(engine, parameter, asked, project))
+}
+
+/// The values that the author of a prompt proposes for a parameter, and those of its type.
+fn parameter_values(
+    engine: &Engine,
+    parameter: &Parameter,
+    asked: &AskedArgument<'_>,
+    project: Option<&Path>,
+) -> Vec<String> {
     let project = project.filter(|_| parameter.kind == ValueType::File);
-    Ok(match (&parameter.proposals, project) {
+    match (&parameter.proposals, project) {
         (Some(proposals), _) => values_from_proposals(engine, proposals, asked.given, project),
         (None, Some(project)) => paths_with_prefix(project, asked.typed),
         (None, None) => values_from_type(parameter),
-    })
+    }
+}
+
+/// Values proposed for a parameter, best first, at most a hundred.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedValues {
+    /// The best values.
+    pub values: Vec<String>,
+    /// How many values match.
+    pub total: usize,
+}
+
+/// The values proposed for `parameter` that match `typed`, for callers without a project: files are those of the
+/// workspace. `given` are the other arguments. It may read files and blocks.
+#[must_use]
+pub fn propose_values(
+    engine: &Engine,
+    parameter: &Parameter,
+    typed: &str,
+    given: &HashMap<String, String>,
+) -> ProposedValues {
+    let asked = AskedArgument { name: &parameter.name, typed, given };
+    match_values(parameter_values(engine, parameter, &asked, None), typed)
 }
 
 fn values_from_type(parameter: &Parameter) -> Vec<String> {
@@ -126,7 +158,7 @@ fn environ_values(engine: &Engine, path: &str) -> Vec<String> {
 }
 
 /// The values that match what was typed, best first, at most a hundred.
-pub(crate) fn rank_values(values: Vec<String>, typed: &str) -> Result<CompleteResult, ErrorData> {
+fn match_values(values: Vec<String>, typed: &str) -> ProposedValues {
     let lower = typed.to_lowercase();
     let rank = |value: &str| {
         let small = value.to_lowercase();
@@ -144,9 +176,16 @@ pub(crate) fn rank_values(values: Vec<String>, typed: &str) -> Result<CompleteRe
     found.sort_by_key(|(rank, _)| *rank);
     let mut seen = std::collections::HashSet::new();
     found.retain(|(_, value)| seen.insert(value.clone()));
-    let total = u32::try_from(found.len()).unwrap_or(u32::MAX);
-    let more = found.len() > CompletionInfo::MAX_VALUES;
+    let total = found.len();
     let values = found.into_iter().take(CompletionInfo::MAX_VALUES).map(|(_, value)| value).collect();
+    ProposedValues { values, total }
+}
+
+/// The same as an answer of the protocol.
+pub(crate) fn rank_values(values: Vec<String>, typed: &str) -> Result<CompleteResult, ErrorData> {
+    let ProposedValues { values, total } = match_values(values, typed);
+    let more = total > values.len();
+    let total = u32::try_from(total).unwrap_or(u32::MAX);
     CompletionInfo::with_pagination(values, Some(total), more)
         .map(CompleteResult::new)
         .map_err(|error| ErrorData::internal_error(error, None))

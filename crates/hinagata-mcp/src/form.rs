@@ -158,6 +158,7 @@ mod tests {
             default: None,
             description: None,
             origin: Origin::Default,
+            aliases: Vec::new(),
             from: None,
             secret: false,
             schema: Some(schema),

@@ -45,6 +45,7 @@ mod uri_template;
 mod watched;
 
 pub use backend::{AuditedBackend, DirectBackend, RenderBackend, RenderReport, Viewer};
+pub use complete::{ProposedValues, propose_values};
 pub use exposure::Exposure;
 pub use pack_tool::PackedProject;
 pub use project::ProjectSource;

@@ -48,7 +48,7 @@ pub(crate) fn no_content() -> Response {
     empty_response(StatusCode::NO_CONTENT)
 }
 
-fn empty_response(status: StatusCode) -> Response {
+pub(crate) fn empty_response(status: StatusCode) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = status;
     response
@@ -81,7 +81,7 @@ pub(crate) fn json_with_etag(parts: &Parts, value: &impl Serialize) -> Answer {
 }
 
 /// Whether `If-None-Match` of the request matches `tag`.
-fn has_etag(parts: &Parts, tag: &str) -> bool {
+pub(crate) fn has_etag(parts: &Parts, tag: &str) -> bool {
     let known = parts.headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     known
         .flat_map(|value| value.split(','))

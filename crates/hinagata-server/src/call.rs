@@ -24,6 +24,9 @@ use crate::{
 const FOREIGN_HEADERS: [&str; 6] =
     ["origin", "sec-fetch-site", "forwarded", "via", "x-forwarded-for", "x-real-ip"];
 
+/// The header in which Anthropic's clients send a key.
+const API_KEY: &str = "x-api-key";
+
 /// What a handler returns.
 pub(crate) type Answer = Result<Response, Problem>;
 
@@ -83,9 +86,13 @@ impl Call {
         }
     }
 
-    /// The key that the request carries.
-    pub(crate) fn bearer_key(&self) -> Option<&str> {
-        let value = self.parts.headers.get(header::AUTHORIZATION)?;
+    /// The key that the request carries. Clients of Anthropic send it in a header of their own.
+    pub(crate) fn presented_key(&self) -> Option<&str> {
+        let headers = &self.parts.headers;
+        let Some(value) = headers.get(header::AUTHORIZATION) else {
+            let value = headers.get(API_KEY).filter(|_| self.parts.uri.path().starts_with("/v1/"))?;
+            return Some(value.to_str().unwrap_or("?").trim());
+        };
         // A header that is not text is an unknown key, not a missing one.
         let value = value.to_str().unwrap_or("?");
         let (kind, secret) = value.split_once(' ').unwrap_or(("", value));
@@ -132,12 +139,25 @@ impl Call {
     /// Whether the caller of a route without a scope could read too.
     pub(crate) fn can_read(&self) -> bool {
         let is_known = self.app.origins.check_request(&self.parts.uri, &self.parts.headers).is_ok();
-        let caller = self.app.access.identify_caller(self.bearer_key()).filter(|_| is_known);
+        let caller = self.app.access.identify_caller(self.presented_key()).filter(|_| is_known);
         caller.is_some_and(|caller| {
             let is_let_in =
                 !matches!(caller, Caller::Anonymous) || self.check_remote_access(Scope::Read).is_ok();
             is_let_in && self.app.access.has_scope(&caller, Scope::Read)
         })
+    }
+
+    /// Refuses callers without a scope that the request needs beside that of its route.
+    pub(crate) fn require_scope(&self, scope: Scope, reason: &str) -> Result<(), Problem> {
+        if self.has_scope(scope) {
+            return Ok(());
+        }
+        let (status, code) = match self.caller {
+            Caller::Anonymous => (StatusCode::UNAUTHORIZED, "key"),
+            Caller::Owner | Caller::Key(_) => (StatusCode::FORBIDDEN, "scope"),
+        };
+        Err(Problem::new(status, code, format!("{reason} requires the scope `{scope}`"))
+            .with_member("scope", scope.as_str()))
     }
 
     /// Refuses keys that are restricted to some prompts.

@@ -28,6 +28,7 @@ pub(crate) const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src
                                                   connect-src 'self'; base-uri 'none'; form-action 'none'; \
                                                   frame-ancestors 'none'";
 
+#[cfg(not(feature = "page"))]
 /// The operations that the start page lets a reader try.
 const START_OPERATIONS: [&str; 2] = ["post_api_render_prompts_id", "get_api_prompts"];
 
@@ -37,6 +38,7 @@ const TOKEN_FORM: &str = "\
 <p id=token-state class=note role=status>No key is used.</p></form>\
 <noscript><p class=note>Without scripts, this page can be read, but it cannot send calls.</p></noscript>";
 
+#[cfg(not(feature = "page"))]
 /// The start page. With keys, its example call needs one.
 pub(crate) fn start_page(document: &Value, address: SocketAddr, has_keys: bool) -> String {
     let access = if has_keys {

@@ -67,20 +67,22 @@ fn store_source(stored: &Stored) -> String {
 /// All findings of the workspace and its store, sorted by source. It reads every prompt.
 #[must_use]
 pub fn workspace_findings(engine: &Engine) -> Vec<Diagnostic> {
-    list_findings(engine, &StoreFindings::default(), None)
+    list_findings(engine, &StoreFindings::default(), &[], None)
 }
 
-/// All findings of the workspace and its store that a caller with `reach` may see, sorted by source. It reads every
-/// prompt, so it belongs on a blocking thread.
+/// All findings of the workspace and its store that a caller with `reach` may see, sorted by source; `checked` are those
+/// of the check of all prompts. It reads every prompt, so it belongs on a blocking thread.
 pub(crate) fn list_findings(
     engine: &Engine,
     cache: &StoreFindings,
+    checked: &[Diagnostic],
     reach: Option<&Reach>,
 ) -> Vec<Diagnostic> {
     let (catalog, store) = (engine.catalog(), engine.store().unwrap_or_default());
     let mut all = catalog.check();
     all.extend(engine.tool_diagnostics());
     all.extend(cache.check_store(&store).iter().cloned());
+    all.extend(checked.iter().cloned());
     // The sort is stable: where two checks report the same, the first one decides the severity.
     all.sort_by(|a, b| (&a.source, a.error.message()).cmp(&(&b.source, b.error.message())));
     all.dedup_by(|a, b| a.source == b.source && a.error.message() == b.error.message());

@@ -4,7 +4,7 @@
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use hyper::{
-    HeaderMap, Method, StatusCode,
+    Method, StatusCode,
     body::Incoming,
     header::{self, HeaderValue},
     http::request::Parts,
@@ -49,7 +49,7 @@ pub(crate) async fn handle_request(
 ) -> Response {
     let route = matched.spec;
     let record = CallRecord::new(&app, (matched.number, route), &params, &notes);
-    let accepts_problem = accepts_problem(&parts.headers);
+    let error_format = route.error_format.for_caller(&parts.headers);
     let origin = app.origins.allowed_origin(&parts.headers).cloned();
     let span = spans::request_span(route, &parts.headers, app.link_span.as_ref());
     let call = Call::new(Arc::clone(&app), params, (parts, body), peer, notes);
@@ -58,11 +58,10 @@ pub(crate) async fn handle_request(
     } else {
         admit_call(call, matched).instrument(span.clone()).await
     };
-    let is_legacy = route.error_format.is_legacy(accepts_problem);
     let (mut response, problem) = match answer {
         Ok(response) => (response, None),
         // The log has the paths.
-        Err(problem) => (problem.without_paths(&app.places).to_response(is_legacy), Some(problem)),
+        Err(problem) => (problem.without_paths(&app.places).to_response(error_format), Some(problem)),
     };
     set_common_headers(&app, &mut response, origin);
     let status = response.status().as_u16();
@@ -120,7 +119,7 @@ fn check_access(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
     let app = Arc::clone(&call.app);
     let Some(scope) = route.scope else { return Ok(()) };
     app.origins.check_request(&call.parts.uri, &call.parts.headers)?;
-    call.caller = app.access.identify_caller(call.bearer_key()).ok_or_else(|| {
+    call.caller = app.access.identify_caller(call.presented_key()).ok_or_else(|| {
         Problem::new(StatusCode::UNAUTHORIZED, "key", "unknown key")
             .with_hint("use a key of the settings, or the token that the daemon printed when it started")
     })?;
@@ -146,11 +145,6 @@ fn check_access(call: &mut Call, route: &RouteSpec) -> Result<(), Problem> {
     })
 }
 
-fn accepts_problem(headers: &HeaderMap) -> bool {
-    let accepts = headers.get_all(header::ACCEPT).iter();
-    accepts.filter_map(|value| value.to_str().ok()).any(|value| value.contains("problem+json"))
-}
-
 /// Sets the headers that every response has.
 fn set_common_headers(app: &App, response: &mut Response, origin: Option<HeaderValue>) {
     let headers = response.headers_mut();
@@ -158,7 +152,7 @@ fn set_common_headers(app: &App, response: &mut Response, origin: Option<HeaderV
     if let Some(origin) = origin {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
         headers.insert(header::VARY, HeaderValue::from_static("origin"));
-        let exposed = HeaderValue::from_static("etag, link, mcp-session-id, x-request-id");
+        let exposed = HeaderValue::from_static("etag, link, mcp-session-id, request-id, x-request-id");
         headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
     }
     if app.is_stopping() {
@@ -170,7 +164,7 @@ fn set_common_headers(app: &App, response: &mut Response, origin: Option<HeaderV
 pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Response {
     let mut response = match app.origins.check_request(&parts.uri, &parts.headers) {
         Ok(()) => answer::no_content(),
-        Err(problem) => problem.to_response(false),
+        Err(problem) => problem.to_response(ErrorFormat::Problem),
     };
     let origin = app.origins.allowed_origin(&parts.headers).cloned();
     let headers = response.headers_mut();
@@ -179,8 +173,8 @@ pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Respo
         if origin.is_some() {
             headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, allow);
             let names = HeaderValue::from_static(
-                "authorization, content-type, accept, if-match, if-none-match, last-event-id, mcp-method, mcp-name, \
-                 mcp-protocol-version, mcp-session-id, x-request-id",
+                "authorization, anthropic-version, content-type, accept, if-match, if-none-match, last-event-id, mcp-method, mcp-name, \
+                 mcp-protocol-version, mcp-session-id, x-api-key, x-request-id",
             );
             headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, names);
         }
@@ -192,7 +186,7 @@ pub(crate) fn preflight_response(app: &App, parts: &Parts, allow: &str) -> Respo
 /// The response to a request without exactly one `Host` header, which HTTP/1.1 requires.
 pub(crate) fn missing_host_response(app: &App) -> Response {
     let problem = Problem::bad_request("an HTTP/1.1 request requires exactly one `Host` header");
-    let mut response = problem.to_response(false);
+    let mut response = problem.to_response(ErrorFormat::Problem);
     set_common_headers(app, &mut response, None);
     Metrics::record_unmatched(response.status().as_u16());
     response
@@ -245,8 +239,8 @@ pub(crate) fn not_found_response(app: &App, parts: &Parts, allow: Option<&str>) 
     };
     // A request from a foreign origin does not learn whether the path exists.
     let problem = app.origins.check_request(&parts.uri, &parts.headers).err().unwrap_or(problem);
-    let is_legacy = ErrorFormat::for_path(parts.uri.path()).is_legacy(accepts_problem(&parts.headers));
-    let mut response = problem.to_response(is_legacy);
+    let error_format = ErrorFormat::for_path(parts.uri.path()).for_caller(&parts.headers);
+    let mut response = problem.to_response(error_format);
     if let Some(allow) = allow.and_then(|allow| HeaderValue::from_str(allow).ok()) {
         response.headers_mut().insert(header::ALLOW, allow);
     }

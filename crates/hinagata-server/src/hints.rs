@@ -27,6 +27,7 @@ fn route_text(step: &Hint) -> Option<String> {
             )
         }
         Hint::DiagnoseWorkspace => "`GET /api/diagnostics` lists what is wrong".to_owned(),
+        Hint::NameFormat => "add `format` to the request".to_owned(),
         Hint::RemovePack { pack } => format!("remove it with `DELETE /api/packs/{pack}`"),
         _ => return None,
     })

@@ -8,6 +8,7 @@ mod answer;
 mod body;
 mod bulkhead;
 mod call;
+mod checks;
 mod connections;
 mod docs;
 mod events;

@@ -31,6 +31,7 @@ use crate::{
     connections::{ConnectionPlace, ConnectionRoom},
     metrics::Metrics,
     problem::Problem,
+    route::ErrorFormat,
     routes::Router,
     state::App,
     worker_threads::WorkerThreads,
@@ -272,7 +273,7 @@ impl Connections {
             async move {
                 let mut response = if only_health && !HEALTH_PATHS.contains(&request.uri().path()) {
                     Metrics::record_refusal("connections");
-                    Problem::from(TOO_MANY).to_response(false)
+                    Problem::from(TOO_MANY).to_response(ErrorFormat::Problem)
                 } else {
                     router.answer_request(request, peer.ip()).await
                 };

@@ -50,7 +50,11 @@ fn operation(route: &RouteSpec) -> Value {
         operation["parameters"] = parameters.into();
     }
     if let Some((schema, required)) = route.body {
-        let media = if schema == "Archive" { "application/octet-stream" } else { "application/json" };
+        let media = match schema {
+            "Archive" => "application/octet-stream",
+            "FileText" => "text/plain",
+            _ => "application/json",
+        };
         let mut content = json!({"schema": schema_reference(schema)});
         if let Some(example) = body_examples().get(schema) {
             content["example"] = example.clone();
@@ -83,7 +87,18 @@ const DOCUMENT_ID: &str = r"^[^\u0000-\u001f\u007f-\u009f/.]+(\.[^\u0000-\u001f\
 fn path_parameter(route: &RouteSpec, name: &str) -> (&'static str, &'static str, &'static str) {
     let group = route.path.trim_start_matches("/api/").split('/').next().unwrap_or_default();
     match (name, group) {
+        ("path", _) => (
+            "the path of the file, with its slashes",
+            r"^[^/\u0000-\u001f]+(/[^/\u0000-\u001f]+)*$",
+            "user_data/shared/prompts/hello/template.md",
+        ),
+        ("entry", _) => ("the entry of the trash", "^[0-9a-f]+-[0-9a-f]+$", "1771063200-0123456789ab"),
         ("pack", _) => ("the id of the pack", r"^[A-Za-z][A-Za-z0-9_-]*$", "greetings"),
+        (_, "prompts") if route.path.ends_with("/rename") => {
+            ("the id of the prompt, in any spelling", DOCUMENT_ID, "daily_report")
+        }
+        ("hash", _) => ("the hash of all files of the page", "^([0-9a-f]{16}|dev)$", "dev"),
+        ("file", _) => ("the name of the file", "^[a-z-]+\\.[A-Za-z.]+$", "app.js"),
         (_, "extensions") => ("the id of the extension", DOCUMENT_ID, "review"),
         (_, "templates") => ("the id of the template", DOCUMENT_ID, "team.welcome"),
         (_, "environs") => ("the id of the environ", DOCUMENT_ID, "team.name"),
@@ -119,7 +134,7 @@ fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
             "severity" => json!({"type": "string", "enum": ["error", "warning"]}),
             "view" if path == "/api/environs/{id}" => json!({"type": "string", "enum": ["stored", "merged"]}),
             "view" => json!({"type": "string", "enum": ["ids", "full"]}),
-            "replace" => json!({"type": "boolean"}),
+            "replace" | "approved" => json!({"type": "boolean"}),
             "tag" => json!({"type": "array", "items": {"type": "string"}}),
             "cursor" => json!({"type": "string", "pattern": CURSOR}),
             "variables" => json!({"type": "object"}),
@@ -135,9 +150,10 @@ fn query_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
     })
 }
 
-/// Whether the route changes a document of the store, which a request can make conditional.
+/// Whether the route changes a document of the store, which a request can make conditional, or a file, which it must.
 fn is_conditional(route: &RouteSpec) -> bool {
-    route.tag == "store" && route.method != "GET"
+    route.path == "/api/files/{path}" && route.method != "GET"
+        || route.tag == "store" && matches!(route.method, "PUT" | "DELETE")
 }
 
 fn precondition_parameters(route: &RouteSpec) -> impl Iterator<Item = Value> {
@@ -162,25 +178,37 @@ fn responses(route: &RouteSpec) -> Value {
         }
     }
     for (status, meaning) in failures(route) {
-        let mut content = Map::new();
-        if route.error_format != ErrorFormat::Legacy {
-            content.insert(
-                "application/problem+json".to_owned(),
-                json!({"schema": schema_reference("Problem")}),
-            );
-        }
-        if route.error_format != ErrorFormat::Problem {
-            content.insert("application/json".to_owned(), json!({"schema": schema_reference("OldProblem")}));
-        }
+        let content = failure_content(route.error_format);
         all.entry(status.to_string()).or_insert_with(|| json!({"description": meaning, "content": content}));
     }
     all.sort_keys();
     Value::Object(all)
 }
 
+/// The bodies of error responses in a format.
+fn failure_content(format: ErrorFormat) -> Map<String, Value> {
+    const PROBLEM: &str = "application/problem+json";
+    let forms: &[(&str, &str)] = match format {
+        ErrorFormat::Problem => &[(PROBLEM, "Problem")],
+        ErrorFormat::Legacy => &[("application/json", "OldProblem")],
+        ErrorFormat::Negotiated => &[(PROBLEM, "Problem"), ("application/json", "OldProblem")],
+        ErrorFormat::OpenAi | ErrorFormat::ByClient => &[("application/json", "OpenAiError")],
+        ErrorFormat::Anthropic => &[("application/json", "AnthropicError")],
+    };
+    let content =
+        |(media, schema): &(&str, &str)| ((*media).to_owned(), json!({"schema": schema_reference(schema)}));
+    forms.iter().map(content).collect()
+}
+
 /// The error responses of a route.
 fn failures(route: &RouteSpec) -> Vec<(u16, &'static str)> {
-    let Some(scope) = route.scope else { return vec![(503, "not ready")] };
+    let Some(scope) = route.scope else {
+        let mut all = vec![(503, "not ready")];
+        if route.path.contains('{') {
+            all.push((404, "not found"));
+        }
+        return all;
+    };
     let mut all = vec![
         (400, "invalid request"),
         (401, "missing or unknown key"),
@@ -188,7 +216,9 @@ fn failures(route: &RouteSpec) -> Vec<(u16, &'static str)> {
         (429, "rate limit exceeded"),
         (503, "overloaded, time limit exceeded, or store unavailable"),
     ];
-    if route.path.contains('{') {
+    // Drafts and checks name prompts and files in the body.
+    let is_virtual = route.error_format.is_virtual() && route.method == "POST";
+    if route.path.contains('{') || matches!(route.path, "/api/draft" | "/api/check") || is_virtual {
         all.push((404, "not found"));
         all.push((409, "several candidates, or already exists"));
     }
@@ -197,6 +227,12 @@ fn failures(route: &RouteSpec) -> Vec<(u16, &'static str)> {
     }
     if is_conditional(route) {
         all.push((412, "the document is not as `If-Match` or `If-None-Match` requires"));
+        if route.tag == "files" {
+            all.push((428, "neither `If-Match` nor `If-None-Match`"));
+        }
+    }
+    if route.path == "/api/prompts" && route.body.is_some() {
+        all.push((409, "a prompt with this id exists"));
     }
     if route.path == "/api/packs" {
         all.push((409, "a pack with this name exists"));

@@ -4,7 +4,8 @@
 //! members of the error. Legacy routes have a format of their own; the gate chooses.
 
 use bytes::Bytes;
-use hinagata::{Code, Error, LocalPlaces, Place};
+use hinagata::{Code, Error, LocalPlaces, Place, edit::EditError};
+use hinagata_llm::FaceError;
 use hyper::{
     StatusCode,
     header::{self, HeaderValue},
@@ -14,7 +15,12 @@ use serde_json::{Map, Value, json};
 use crate::{
     body::{Body, Response},
     hints::hint_text,
+    route::ErrorFormat,
 };
+
+/// The members with the code and the field of an error of `/v1`.
+const V1_CODE: &str = "v1_code";
+const PARAM: &str = "param";
 
 /// Why a request failed. Boxed, so that results stay small.
 #[derive(Clone, Debug)]
@@ -132,13 +138,62 @@ impl Problem {
         self.0.members.get("provider_message").and_then(Value::as_str)
     }
 
-    /// The response as problem details, or in the legacy format.
-    pub(crate) fn to_response(&self, is_legacy: bool) -> Response {
-        if is_legacy {
-            self.json_response("application/json; charset=utf-8", &self.to_legacy_json())
-        } else {
-            self.json_response("application/problem+json", &self.to_json())
+    /// The response in a fixed format.
+    pub(crate) fn to_response(&self, format: ErrorFormat) -> Response {
+        match format {
+            ErrorFormat::Legacy => {
+                self.json_response("application/json; charset=utf-8", &self.to_legacy_json())
+            }
+            ErrorFormat::OpenAi => self.client_response(&self.to_face_error().to_openai()),
+            ErrorFormat::Anthropic => self.client_response(&self.to_face_error().to_anthropic()),
+            ErrorFormat::Problem | ErrorFormat::Negotiated | ErrorFormat::ByClient => {
+                self.json_response("application/problem+json", &self.to_json())
+            }
         }
+    }
+
+    /// The response to a client of OpenAI or Anthropic. These repeat requests by status alone, unless a header tells
+    /// them not to.
+    fn client_response(&self, body: &Value) -> Response {
+        let mut response = self.json_response("application/json", body);
+        if self.0.code != Code::Model.as_str() && self.0.retry_after.is_none() {
+            response.headers_mut().insert("x-should-retry", HeaderValue::from_static("false"));
+        }
+        response
+    }
+
+    /// The error as a face shows it: its message with the cause at a provider and the hint.
+    pub(crate) fn to_face_error(&self) -> FaceError {
+        let text =
+            |name: &str| self.0.members.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
+        let mut message = self.0.detail.clone();
+        for (join, more) in [(": ", text("provider_message")), ("; ", text("hint"))] {
+            if let Some(more) = more {
+                message = format!("{message}{join}{more}");
+            }
+        }
+        FaceError {
+            message,
+            status: self.0.status.as_u16(),
+            code: text(V1_CODE).unwrap_or(self.0.code).to_owned(),
+            param: text(PARAM).or(text("option")).map(str::to_owned),
+        }
+    }
+
+    /// Names the field of a request to `/v1` that the error is about.
+    pub(crate) fn about_param(self, name: &str) -> Self {
+        self.with_member(PARAM, name)
+    }
+
+    /// Makes it the error of an unknown model, as clients of `/v1` know it.
+    pub(crate) fn with_unknown_model(self) -> Self {
+        self.with_member(V1_CODE, "model_not_found").about_param("model")
+    }
+
+    /// Replaces the status.
+    pub(crate) fn with_status(mut self, status: StatusCode) -> Self {
+        self.0.status = status;
+        self
     }
 
     /// The error in the legacy format. It names the cause at a model provider, which its clients have no other way to
@@ -187,6 +242,10 @@ fn code_title(code: &str) -> &'static str {
         "too_large" => "Request too large",
         "method" => "Method not allowed",
         "precondition" => "Precondition failed",
+        "effects" => "The prompt has effects",
+        "precondition_required" => "Precondition required",
+        "read_only" => "Not one of your own files",
+        "exists" => "Already exists",
         "timeout" => "Request timed out",
         _ => "Invalid request",
     }
@@ -195,6 +254,22 @@ fn code_title(code: &str) -> &'static str {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         Self::from(&error)
+    }
+}
+
+impl From<EditError> for Problem {
+    fn from(error: EditError) -> Self {
+        let message = error.to_string();
+        match error {
+            EditError::Failed(error) => Self::in_request_body(&error),
+            EditError::Missing { .. } => Self::not_found(message),
+            EditError::Taken { path } => {
+                Self::new(StatusCode::CONFLICT, "exists", message).with_member("path", path)
+            }
+            EditError::ReadOnly { path } => Self::new(StatusCode::FORBIDDEN, "read_only", message)
+                .with_member("path", path)
+                .with_hint("copy the prompt to your own ones with `POST /api/prompts/{id}/copy`, and change the copy"),
+        }
     }
 }
 
@@ -257,7 +332,8 @@ mod tests {
 
     #[test]
     fn a_temporary_failure_has_a_retry_after_header() {
-        let response = Problem::from(Error::new(Code::Deadline, "too slow")).to_response(false);
+        let response =
+            Problem::from(Error::new(Code::Deadline, "too slow")).to_response(ErrorFormat::Problem);
         assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(response.headers()[header::RETRY_AFTER], "1");
     }

@@ -36,13 +36,15 @@ pub(crate) struct CallNotes {
     /// The caller, for calls that the audit log records.
     audited: OnceLock<Arc<str>>,
     model: OnceLock<Arc<str>>,
+    /// Names that the body has instead of the path.
+    names: OnceLock<PathParams>,
     body_was_read: AtomicBool,
 }
 
 impl CallNotes {
     pub(crate) fn new(request_id: RequestId, client: IpAddr) -> Self {
-        let (audited, model) = (OnceLock::new(), OnceLock::new());
-        Self { request_id, client, audited, model, body_was_read: AtomicBool::new(false) }
+        let (audited, model, names) = (OnceLock::new(), OnceLock::new(), OnceLock::new());
+        Self { request_id, client, audited, model, names, body_was_read: AtomicBool::new(false) }
     }
 
     /// Records the call of `caller` in the audit log when it ends.
@@ -55,6 +57,11 @@ impl CallNotes {
         let _ = self.model.set(model.into());
     }
 
+    /// Notes names that the body has instead of the path, for the audit log.
+    pub(crate) fn set_names(&self, names: &[(&'static str, &str)]) {
+        let _ = self.names.set(names.iter().map(|(name, value)| (*name, shorten(value))).collect());
+    }
+
     /// Notes that a handler took the whole body.
     pub(crate) fn set_body_read(&self) {
         self.body_was_read.store(true, Ordering::Relaxed);
@@ -64,6 +71,10 @@ impl CallNotes {
     pub(crate) fn is_body_read(&self) -> bool {
         self.body_was_read.load(Ordering::Relaxed)
     }
+}
+
+fn shorten(value: &str) -> String {
+    value[..value.floor_char_boundary(LONGEST_NAME)].to_owned()
 }
 
 /// A call that is not reported yet. Dropping it reports that the client left.
@@ -86,10 +97,7 @@ impl CallRecord {
         params: &[(&'static str, String)],
         notes: &Arc<CallNotes>,
     ) -> Self {
-        let names = params.iter().map(|(name, value)| {
-            let end = value.floor_char_boundary(LONGEST_NAME);
-            (*name, value[..end].to_owned())
-        });
+        let names = params.iter().map(|(name, value)| (*name, shorten(value)));
         Self {
             app: Arc::clone(app),
             route,
@@ -112,6 +120,7 @@ impl CallRecord {
         self.app.metrics.record_answer(self.route_number, status, time);
         self.log(status, problem, time);
         let Some(who) = self.notes.audited.get() else { return };
+        self.names.extend(self.notes.names.get().into_iter().flatten().cloned());
         self.app.audit.add_entry(AuditEntry {
             at: SystemTime::now(),
             request: Some(self.notes.request_id.to_shared()),

@@ -1,5 +1,7 @@
 //! The description of a route, without its handler: what the gate, the metrics and the documents need.
 
+use hyper::{HeaderMap, header};
+
 use crate::access::Scope;
 
 /// The parameters of a path: their names in the route table, and their values.
@@ -43,23 +45,47 @@ pub(crate) enum ErrorFormat {
     Legacy,
     /// The legacy format, unless the caller accepts problem details.
     Negotiated,
+    /// The format of OpenAI's APIs.
+    OpenAi,
+    /// The format of Anthropic's API.
+    Anthropic,
+    /// The format of Anthropic's API for its clients, that of OpenAI's for others.
+    ByClient,
 }
 
 impl ErrorFormat {
-    pub(crate) fn is_legacy(self, wants_problem: bool) -> bool {
+    /// The format for a caller, which is one of the fixed ones.
+    pub(crate) fn for_caller(self, headers: &HeaderMap) -> Self {
         match self {
-            Self::Problem => false,
-            Self::Legacy => true,
-            Self::Negotiated => !wants_problem,
+            Self::Negotiated if accepts_problem(headers) => Self::Problem,
+            Self::Negotiated => Self::Legacy,
+            Self::ByClient if headers.contains_key("anthropic-version") => Self::Anthropic,
+            Self::ByClient => Self::OpenAi,
+            fixed => fixed,
         }
+    }
+
+    /// Whether callers have a client of OpenAI or Anthropic.
+    pub(crate) const fn is_virtual(self) -> bool {
+        matches!(self, Self::OpenAi | Self::Anthropic | Self::ByClient)
     }
 
     /// The error format for a path that matches no route.
     pub(crate) fn for_path(path: &str) -> Self {
         let legacy =
             path.starts_with("/api/prompts/") && (path.ends_with("/render") || path.ends_with("/chat"));
-        if legacy { Self::Legacy } else { Self::Problem }
+        match path {
+            _ if path.starts_with("/v1/") => Self::ByClient,
+            _ if legacy => Self::Legacy,
+            _ => Self::Problem,
+        }
     }
+}
+
+/// Whether the caller accepts problem details.
+fn accepts_problem(headers: &HeaderMap) -> bool {
+    let accepts = headers.get_all(header::ACCEPT).iter();
+    accepts.filter_map(|value| value.to_str().ok()).any(|value| value.contains("problem+json"))
 }
 
 /// How long a request may take.

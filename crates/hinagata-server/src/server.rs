@@ -44,6 +44,8 @@ pub struct ServerOptions {
     pub sandbox: Option<DescribeSandbox>,
     /// The socket that a service manager passed. It takes the place of the setting `server.listen`.
     pub listener: Option<net::TcpListener>,
+    /// A directory whose files take the place of the embedded web page, for whoever changes it. Loopback only.
+    pub page_directory: Option<PathBuf>,
 }
 
 impl ServerOptions {
@@ -53,7 +55,7 @@ impl ServerOptions {
     /// As [`OpenWorkspace::open_engine`].
     pub fn new(workspace: Arc<OpenWorkspace>) -> Result<Self> {
         let engine = workspace.open_engine()?;
-        Ok(Self { workspace, engine, link_span: None, sandbox: None, listener: None })
+        Ok(Self { workspace, engine, link_span: None, sandbox: None, listener: None, page_directory: None })
     }
 }
 
@@ -75,7 +77,7 @@ impl Server {
     /// # Errors
     /// Code `definition` for invalid settings, code `system` when the address or the audit log is not available.
     pub async fn open(options: ServerOptions) -> Result<Self> {
-        let ServerOptions { workspace, engine, link_span, sandbox, listener } = options;
+        let ServerOptions { workspace, engine, link_span, sandbox, listener, page_directory } = options;
         let (store, llm, state) = (workspace.store(), workspace.llm()?, workspace.state.clone());
         let settings = ServerSettings::from_settings(&workspace.settings)?;
         let socket = match listener {
@@ -85,6 +87,14 @@ impl Server {
         let listen_error = |error: io::Error| listen_error(settings.listen, &error);
         let socket = socket.map_err(listen_error)?;
         let address = socket.listener.local_addr().map_err(listen_error)?;
+        if page_directory.is_some() && !address.ip().is_loopback() {
+            return Err(Error::new(
+                Code::Definition,
+                format!("a page from a directory cannot be served on {address}"),
+            )
+            .with_reason(Reason::Listen)
+            .with_hint("listen on a loopback address, such as 127.0.0.1:8700"));
+        }
         let threads =
             WorkerThreads::start_threads(settings.threads).map_err(|error| threads_error(&error))?;
         let render_pool = RenderPool::start_threads(core_count(), settings.max_queued)
@@ -107,7 +117,7 @@ impl Server {
         warnings.extend(settings.check_openness(address).err());
         let access = Access::new(settings.keys.clone(), &token);
         let metrics = Metrics::new(routes::route_specs());
-        let served = Served { workspace, engine, llm, render_pool };
+        let served = Served { workspace, engine, llm, render_pool, page_directory };
         let observers = Observers { audit, events, metrics, link_span, sandbox };
         let app = Arc::new(App::new(address, settings, access, served, observers));
         let on_change: OnChange = Arc::new(mcp::open_mcp(&app)?);

@@ -60,8 +60,33 @@ pub struct ServerSettings {
     pub trace_values: bool,
     /// The reverse proxies whose headers name the client.
     pub(crate) trusted_proxies: TrustedProxies,
+    /// The models of the settings that callers of `/v1` may name.
+    pub(crate) listed_models: Vec<String>,
+    /// What becomes of the instructions of callers of `/v1`.
+    pub(crate) system_rule: SystemRule,
     /// The keys.
     pub keys: Vec<Key>,
+}
+
+/// What becomes of the instructions of a caller who uses a prompt as a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SystemRule {
+    /// They follow those of the prompt.
+    Append,
+    /// The request is refused.
+    Refuse,
+    /// They are left out.
+    Drop,
+}
+
+impl SystemRule {
+    fn from_settings(settings: &Settings) -> Self {
+        match settings.text("v1.system") {
+            Some("refuse") => Self::Refuse,
+            Some("drop") => Self::Drop,
+            _ => Self::Append,
+        }
+    }
 }
 
 /// More threads than this gain nothing.
@@ -108,6 +133,8 @@ impl ServerSettings {
             stop_timeout: time("server.stop_timeout"),
             linger: time("server.linger"),
             trusted_proxies: TrustedProxies::from_texts(&settings.texts("server.trusted_proxies"))?,
+            listed_models: settings.texts("v1.models"),
+            system_rule: SystemRule::from_settings(settings),
             keys: read_keys(settings.get("keys").map(|found| &found.value))?,
         })
     }

@@ -20,11 +20,13 @@ use serde_json::{Map, Value};
 use crate::{
     access::{Access, Caller},
     bulkhead::Bulkheads,
+    checks::PromptChecks,
     connections::ConnectionRoom,
     events::Events,
     findings::StoreFindings,
     metrics::Metrics,
     origin::OriginPolicy,
+    problem::Problem,
     rates::RateLimits,
     render_pool::RenderPool,
     render_times::RenderTimes,
@@ -53,6 +55,7 @@ pub(crate) struct App {
     pub(crate) mcp: OnceLock<HttpService>,
     pub(crate) metrics: Metrics,
     pub(crate) store_findings: StoreFindings,
+    pub(crate) prompt_checks: PromptChecks,
     /// Room for concurrent requests, by what they do.
     pub(crate) bulkheads: Bulkheads,
     /// Places of connections.
@@ -63,6 +66,9 @@ pub(crate) struct App {
     sandbox: Option<DescribeSandbox>,
     /// The description of the sandbox, once it is known.
     sandbox_report: OnceLock<Value>,
+    /// A directory whose files take the place of the embedded web page.
+    #[cfg_attr(not(feature = "page"), expect(dead_code, reason = "there is no page to replace"))]
+    pub(crate) page_directory: Option<PathBuf>,
     pub(crate) address: SocketAddr,
     pub(crate) started: Instant,
     /// Held while packs or resolutions change, so that every change sees the one before.
@@ -79,6 +85,7 @@ pub(crate) struct Served {
     pub(crate) engine: Engine,
     pub(crate) llm: Llm,
     pub(crate) render_pool: RenderPool,
+    pub(crate) page_directory: Option<PathBuf>,
 }
 
 /// Where the daemon reports what it does.
@@ -98,7 +105,7 @@ impl App {
         served: Served,
         observers: Observers,
     ) -> Self {
-        let Served { workspace, engine, llm, render_pool } = served;
+        let Served { workspace, engine, llm, render_pool, page_directory } = served;
         let Observers { audit, events, metrics, link_span, sandbox } = observers;
         Self {
             origins: OriginPolicy::new(address, &settings.hosts, &settings.origins),
@@ -116,10 +123,12 @@ impl App {
             mcp: OnceLock::new(),
             sandbox_report: OnceLock::new(),
             store_findings: StoreFindings::default(),
+            prompt_checks: PromptChecks::default(),
             workspace,
             engine,
             llm,
             render_pool,
+            page_directory,
             settings,
             access,
             audit,
@@ -193,6 +202,19 @@ impl App {
     pub(crate) async fn describe_sandbox(self: &Arc<Self>) -> Option<Value> {
         let (app, tell) = (Arc::clone(self), self.sandbox.clone()?);
         tokio::task::spawn_blocking(move || app.sandbox_report.get_or_init(|| tell()).clone()).await.ok()
+    }
+
+    /// Runs an edit after all earlier changes, on a blocking thread, and lists the workspace again.
+    pub(crate) async fn run_edit<T: Send + 'static>(
+        self: &Arc<Self>,
+        edit: impl FnOnce(&Self) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let done = self.run_exclusive(move |app| {
+            let edited = edit(app);
+            app.events.publish_catalog(&app.engine.reload());
+            Ok(edited)
+        });
+        done.await?
     }
 
     /// Runs a change after all earlier ones, on a blocking thread.

@@ -1,6 +1,6 @@
 //! Agent calls and packed contexts. Both return files of the workspace, so neither is open without a key.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use hinagata::{
     Code, Error, Result,
@@ -18,7 +18,7 @@ use hinagata_agent::{
     RequestedCall, context_error,
 };
 use hinagata_context::Packer;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     chat::model_problem,
@@ -32,6 +32,25 @@ use crate::{
     problem::Problem,
     state::App,
 };
+
+/// `GET /api/agents`
+pub(super) async fn list_agents(call: Call) -> Answer {
+    // Agents belong to the whole workspace.
+    call.require_unrestricted()?;
+    let listed = run_blocking(&call.app, |app| {
+        let project = open_project(app)?;
+        let configured = project.agents.iter().map(|agent| (agent.id.clone(), "settings"));
+        let mut all: BTreeMap<String, &str> =
+            app.engine.catalog().agent_names().into_iter().map(|id| (id, "file")).collect();
+        // A call finds the agents of the settings first.
+        all.extend(configured);
+        Ok(all)
+    });
+    let listed = listed.await?;
+    let agents: Vec<Value> =
+        listed.iter().map(|(id, origin)| json!({"agent_id": id, "origin": origin})).collect();
+    answer::json_with_etag(&call.parts, &json!({"agents": agents}))
+}
 
 /// `POST /api/agents/{id}/invoke`
 pub(super) async fn invoke_agent(mut call: Call) -> Answer {

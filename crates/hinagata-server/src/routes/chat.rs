@@ -21,6 +21,14 @@ use crate::{
     problem::Problem,
 };
 
+/// `GET /api/models`
+pub(super) async fn list_models(call: Call) -> Answer {
+    let models = serde_json::to_value(call.app.llm.models()).map_err(|error| {
+        Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "system", format!("cannot list models: {error}"))
+    })?;
+    answer::json_with_etag(&call.parts, &models)
+}
+
 /// `POST /api/chat/prompts/{id}`
 pub(super) async fn chat_with_prompt(mut call: Call) -> Answer {
     let prompt = call.prompt_name()?;
@@ -43,7 +51,7 @@ pub(super) async fn chat_legacy(mut call: Call) -> Answer {
 }
 
 /// Renders, and sends the result to a model. Every other field of the body is an option of the model.
-async fn send_to_model(call: Call, job: RenderJob, mut options: Fields) -> Answer {
+pub(super) async fn send_to_model(call: Call, job: RenderJob, mut options: Fields) -> Answer {
     let model = options.take_string("model")?.filter(|model| !model.is_empty());
     let stream = options.take_boolean("stream")?.unwrap_or(false);
     let options = options.into_rest();

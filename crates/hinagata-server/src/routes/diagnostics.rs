@@ -31,7 +31,10 @@ pub(super) async fn list_diagnostics(call: Call) -> Answer {
     }
     let app = Arc::clone(&call.app);
     let reach = app.access.reach(&call.caller).cloned();
-    let work = move || list_findings(&app.engine, &app.store_findings, reach.as_deref());
+    let work = move || {
+        let checked = app.prompt_checks.diagnostics(&app.workspace, &app.engine);
+        list_findings(&app.engine, &app.store_findings, &checked, reach.as_deref())
+    };
     let mut found = tokio::task::spawn_blocking(work).await.map_err(|_| {
         Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "request", "the check failed unexpectedly")
     })?;

@@ -4,17 +4,28 @@
 
 mod agents;
 mod chat;
+mod check;
 mod diagnostics;
+mod draft;
+mod edit;
 mod events;
+mod exchange;
+mod files;
 mod modules;
 mod packs;
+#[cfg(feature = "page")]
+mod page;
 mod prompts;
 #[cfg(test)]
 mod reference_page;
 mod render;
 mod service;
+mod source;
 mod store;
 mod table;
+mod tools;
+mod v1;
+mod whoami;
 
 use std::{
     collections::BTreeMap,
@@ -85,7 +96,9 @@ impl Router {
                 methods.push("HEAD");
             }
             methods.push("OPTIONS");
-            let inserted = paths.insert(path, RouteMatches { routes, allow: methods.join(", ") });
+            // A path of a file has segments of its own.
+            let pattern = path.replace("{path}", "{*path}");
+            let inserted = paths.insert(pattern, RouteMatches { routes, allow: methods.join(", ") });
             debug_assert!(inserted.is_ok(), "{path} does not conflict with another route");
         }
         Self { app: Arc::clone(app), paths }
@@ -96,11 +109,15 @@ impl Router {
         let (parts, body) = request.into_parts();
         let client = self.app.current_settings.load().trusted_proxies.client_address(peer, &parts.headers);
         let notes = Arc::new(CallNotes::new(RequestId::from_headers(&parts.headers), client));
+        let is_virtual = parts.uri.path().starts_with("/v1/");
         let is_large = body.size_hint().upper().is_none_or(|size| size > SMALL_BODY);
         let mut response = self.route_request((parts, body), peer, Arc::clone(&notes)).await;
         let is_refused = response.status() == StatusCode::PAYLOAD_TOO_LARGE;
         let headers = response.headers_mut();
         if let Some(id) = notes.request_id.to_header() {
+            if is_virtual {
+                headers.insert(ANTHROPIC_REQUEST_ID, id.clone());
+            }
             headers.insert(REQUEST_ID, id);
         }
         if is_refused || (is_large && !notes.is_body_read()) {
@@ -159,12 +176,15 @@ fn has_one_host(headers: &HeaderMap) -> bool {
     headers.get_all(header::HOST).iter().count() == 1
 }
 
+/// The header in which Anthropic's clients look for the id of a request.
+const ANTHROPIC_REQUEST_ID: &str = "request-id";
+
 /// The largest body, in bytes, that arrives with its request and is read to its end after the answer. A connection with
 /// a larger unread body is closed, and the answer says so.
 const SMALL_BODY: u64 = 4_096;
 
 /// The names of path parameters in the table.
-const PARAMS: [&str; 2] = ["id", "pack"];
+const PARAMS: [&str; 6] = ["id", "pack", "path", "entry", "hash", "file"];
 
 #[cfg(test)]
 mod tests {

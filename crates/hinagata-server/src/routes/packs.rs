@@ -2,7 +2,8 @@
 
 use std::{io::Write as _, time::SystemTime};
 
-use hinagata::{Code, Digest, Error, Result};
+use hinagata::{Code, Digest, Error, Result, definition::UndefinedMode};
+use hinagata_check::CheckOptions;
 use hinagata_packs::{InstallOptions, Packs};
 use hyper::StatusCode;
 use serde::Serialize;
@@ -63,6 +64,31 @@ pub(super) async fn list_packs(call: Call) -> Answer {
 pub(super) async fn show_pack(call: Call) -> Answer {
     let pack = pack_name(&call)?;
     read_packs(&call, move |packs| packs.show(&pack)).await
+}
+
+/// `GET /api/packs/{pack}/review`
+pub(super) async fn review_pack(call: Call) -> Answer {
+    let pack = pack_name(&call)?;
+    let code = match call.query_pairs().as_slice() {
+        [] => false,
+        [(name, value)] if name == "code" && value == "true" => true,
+        [(name, value)] if name == "code" && value == "false" => false,
+        _ => return Err(Problem::bad_request("unknown query parameter; only `code=true` is supported")),
+    };
+    call.require_unrestricted()?;
+    let work = move |app: &App| open_packs(app)?.review(&pack, code, &check_options(app));
+    answer::json_response(&call.app.run_exclusive(work).await?)
+}
+
+/// What a check of prompts needs besides the catalog.
+fn check_options(app: &App) -> CheckOptions {
+    let set = app.engine.tool_set();
+    let names = set.iter().flat_map(|set| set.tools()).flat_map(|(name, tool)| {
+        let module = tool.module.as_ref().map(|module| format!("tools.{module}.{}", tool.name));
+        module.into_iter().chain([name.clone()])
+    });
+    let undefined = app.workspace.settings.undefined().and_then(UndefinedMode::from_name);
+    CheckOptions::from_names(names, undefined)
 }
 
 /// `POST /api/packs/{pack}/verify`

@@ -1,13 +1,18 @@
 //! Reading prompts, explaining and validating calls, choosing candidates.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use hinagata::{
-    Catalog, Listing, MapUnits, RenderJob,
+    Catalog, Engine, Error, Listing, MapUnits, RenderJob, Rendered,
+    module::driver::OutputFormat,
     source::{Entry, RootKind},
 };
 use serde_json::{Map, Value, json};
 
+use super::modules::{NoFiles, unknown_format};
 use crate::{
     answer::{self, ListQuery},
     call::{Answer, Call},
@@ -81,6 +86,7 @@ fn origin_name(entry: &Entry) -> &'static str {
         (RootKind::Shared, _) => "shared",
         (RootKind::Path(_), _) => "path",
         (RootKind::Library(_), _) => "library",
+        (RootKind::Foreign(_) | RootKind::Named, _) => "foreign",
         (RootKind::Pack(_), _) => "pack",
         (RootKind::Builtin, _) => "builtin",
     }
@@ -113,7 +119,11 @@ fn definition_json(call: &Call, catalog: &Catalog, name: &str) -> Result<Value, 
 /// `GET /api/prompts/{id}/definition`
 pub(super) async fn get_definition(call: Call) -> Answer {
     let name = call.prompt_name()?;
-    let definition = definition_json(&call, &call.engine().catalog(), &name)?;
+    let engine = call.engine();
+    let mut definition = definition_json(&call, &engine.catalog(), &name)?;
+    definition["effects"] = engine.prompt_effects(&name)?.into();
+    // Templates that cannot be compiled are reported by the findings.
+    definition["reads"] = engine.template_variables(&name).unwrap_or_default().into();
     answer::json_with_etag(&call.parts, &definition)
 }
 
@@ -129,12 +139,55 @@ pub(super) async fn explain_prompt(mut call: Call) -> Answer {
     let mut fields = Fields::new(call.read_object().await?);
     let is_mapped = fields.take_boolean("map")?.unwrap_or(true);
     let units = read_units(fields.take_string("units")?)?;
+    let format = read_format(fields.take_string("format")?)?;
+    let may_have_effects = fields.take_boolean("effects")?.unwrap_or(true);
     let job = RenderJob { is_mapped, ..call.job_from_fields(fields)? };
-    answer::json_response(&call.explain_job(job).await?.to_mapped_json(hint_text, units))
+    if !may_have_effects {
+        refuse_effects(&job.engine, &job.prompt).await?;
+    }
+    let rendered = call.explain_job(job).await?;
+    answer::json_response(&explained_json(&rendered, units, format)?)
+}
+
+/// Refuses a prompt with effects, for callers that render while a person types.
+pub(super) async fn refuse_effects(engine: &Engine, prompt: &str) -> Result<(), Problem> {
+    let (engine, prompt) = (engine.clone(), prompt.to_owned());
+    // Templates may have to be compiled, which blocks.
+    let found =
+        tokio::task::spawn_blocking(move || Ok::<_, Error>((engine.prompt_effects(&prompt)?, prompt)));
+    let found = found.await.map_err(|_| {
+        Problem::new(hyper::StatusCode::INTERNAL_SERVER_ERROR, "request", "the prompt cannot be analysed")
+    })?;
+    let (effects, prompt) = found?;
+    if effects.is_empty() {
+        return Ok(());
+    }
+    let message = format!("rendering `{prompt}` uses {}", effects.join(", "));
+    Err(Problem::new(hyper::StatusCode::CONFLICT, "effects", message)
+        .with_member("effects", effects)
+        .with_hint("leave out `effects` to render it all the same"))
+}
+
+/// The format of the request that is explained besides the result.
+pub(super) fn read_format(name: Option<String>) -> Result<Option<OutputFormat>, Problem> {
+    name.map(|name| OutputFormat::from_name(&name).ok_or_else(|| unknown_format(&name))).transpose()
+}
+
+/// An explained prompt, with the request in `format`.
+pub(super) fn explained_json(
+    rendered: &Rendered,
+    units: MapUnits,
+    format: Option<OutputFormat>,
+) -> Result<Value, Problem> {
+    let request = match format {
+        Some(format) => rendered.explain_request(format, &rendered.request_options().with_files(NoFiles))?,
+        None => None,
+    };
+    Ok(rendered.to_mapped_request_json(hint_text, units, request.as_ref()))
 }
 
 /// The units of the lengths in a source map.
-fn read_units(name: Option<String>) -> Result<MapUnits, Problem> {
+pub(super) fn read_units(name: Option<String>) -> Result<MapUnits, Problem> {
     let Some(name) = name else { return Ok(MapUnits::default()) };
     MapUnits::from_name(&name).ok_or_else(|| {
         Problem::bad_request(format!("`units` must be `utf8`, `utf16` or `chars`, not `{name}`"))
@@ -172,6 +225,42 @@ pub(super) async fn validate_variables(mut call: Call) -> Answer {
     answer::json_response(&job.engine.validate(&job.to_request())?)
 }
 
+/// `POST /api/prompts/{id}/complete`
+pub(super) async fn complete_value(mut call: Call) -> Answer {
+    let prompt = call.prompt_name()?;
+    let mut fields = Fields::new(call.read_object().await?);
+    let name = fields.take_string("parameter")?.ok_or_else(|| Problem::bad_request("missing `parameter`"))?;
+    let typed = fields.take_string("value")?.unwrap_or_default();
+    let given = fields.take_object("variables")?;
+    fields.check_unknown()?;
+    let engine = call.engine();
+    let inherited = engine.definition(&prompt)?;
+    if inherited.parameters.get(&name).is_none() {
+        let names = inherited.parameters.iter().map(|parameter| parameter.name.as_str());
+        return Err(Problem::not_found(format!("`{prompt}` has no parameter `{name}`"))
+            .with_member("near", hinagata_value::near_names(&name, names)));
+    }
+    let given: HashMap<String, String> = given
+        .into_iter()
+        .filter_map(|(name, value)| match value {
+            Value::String(text) => Some((name, text)),
+            Value::Bool(_) | Value::Number(_) => Some((name, value.to_string())),
+            _ => None,
+        })
+        .collect();
+    // Proposed files are looked for, which blocks.
+    let propose = move || {
+        let parameter = inherited.parameters.get(&name)?;
+        Some(hinagata_mcp::propose_values(&engine, parameter, &typed, &given))
+    };
+    let found = tokio::task::spawn_blocking(propose).await.map_err(|_| {
+        let message = "the values could not be looked for";
+        Problem::new(hyper::StatusCode::INTERNAL_SERVER_ERROR, "request", message)
+    })?;
+    let (values, total) = found.map(|found| (found.values, found.total)).unwrap_or_default();
+    answer::json_response(&json!({"values": values, "total": total}))
+}
+
 /// `PUT /api/prompts/{id}/resolution`
 pub(super) async fn set_resolution(mut call: Call) -> Answer {
     let name = call.prompt_name()?;
@@ -188,6 +277,23 @@ pub(super) async fn set_resolution(mut call: Call) -> Answer {
         Ok((catalog, name))
     });
     let (catalog, name) = found.await?;
+    answer::json_response(&catalog.candidates_json(&name)?)
+}
+
+/// `POST /api/prompts/{id}/resolution/undo`
+pub(super) async fn undo_resolution(call: Call) -> Answer {
+    let name = call.prompt_name()?;
+    let engine = call.engine();
+    let undone = call.app.run_exclusive(move |app| {
+        let catalog = engine.undo_resolution(&name)?;
+        app.events.publish_catalog(&app.catalog());
+        Ok((catalog, name))
+    });
+    let (catalog, name) = undone.await?;
+    let Some(catalog) = catalog else {
+        let message = format!("nothing was decided about `{name}`");
+        return Err(Problem::new(hyper::StatusCode::CONFLICT, "nothing_to_undo", message));
+    };
     answer::json_response(&catalog.candidates_json(&name)?)
 }
 

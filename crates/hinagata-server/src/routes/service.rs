@@ -39,6 +39,7 @@ pub(super) async fn get_style(_call: Call) -> Answer {
 }
 
 /// `GET /`
+#[cfg(not(feature = "page"))]
 pub(super) async fn get_start_page(call: Call) -> Answer {
     let app = &call.app;
     Ok(html_response(docs::start_page(super::openapi_document(), app.address, app.access.has_keys())))

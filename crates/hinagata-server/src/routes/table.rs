@@ -2,13 +2,18 @@
 //!
 //! The reasons are in `docs/design/route-table.md`.
 
-use super::{Route, agents, chat, diagnostics, events, modules, packs, prompts, render, service, store};
+#[cfg(feature = "page")]
+use super::page;
+use super::{
+    Route, agents, chat, check, diagnostics, draft, edit, events, exchange, files, modules, packs, prompts,
+    render, service, source, store, tools, v1, whoami,
+};
 use crate::{
     access::Scope::{self, Admin, Chat, Read, Render, Write},
     call::Handler,
     mcp,
     route::{
-        ErrorFormat::{self, Legacy, Negotiated, Problem},
+        ErrorFormat::{self, Anthropic, ByClient, Legacy, Negotiated, OpenAi, Problem},
         ResponseSpec, RouteSpec,
         TimeLimit::{self, ByHandler, Configured, Unlimited},
     },
@@ -130,6 +135,11 @@ const PROMPT_LIST_PARAMS: &[(&str, &str)] = &[
     ("limit", "entries per page"),
     ("cursor", "start of the page, from the `Link` header of the previous page"),
 ];
+const MODEL_LIST_PARAMS: &[(&str, &str)] = &[
+    ("limit", "entries per page"),
+    ("after_id", "the model before the page"),
+    ("before_id", "the model behind the page"),
+];
 const EXPLAIN_PARAMS: &[(&str, &str)] =
     &[("variables", "the variables as a JSON object; every other parameter is a variable")];
 
@@ -215,6 +225,15 @@ pub(super) static ROUTES: &[Route] = &[
     )
     .body("RenderRequest", false)
     .responses(&[json(200, "Validation", "missing and invalid variables")]),
+    post(
+        "/api/prompts/{id}/complete",
+        Some(Render),
+        "prompts",
+        "List the values that a prompt proposes for a parameter",
+        |call| Box::pin(prompts::complete_value(call)),
+    )
+    .body("CompletionRequest", true)
+    .responses(&[json(200, "Proposed", "the values that match, best first")]),
     put(
         "/api/prompts/{id}/resolution",
         Some(Write),
@@ -237,6 +256,51 @@ pub(super) static ROUTES: &[Route] = &[
     })
     .query_params(&[("severity", "`error` or `warning`; both without it")])
     .responses(&[json(200, "Findings", "the findings, sorted by source"), NOT_MODIFIED]),
+    get("/v1/models", Some(Read), "models", "List prompts as models, for clients of OpenAI and Anthropic", |call| {
+        Box::pin(v1::list_models(call))
+    })
+    .errors(ByClient)
+    .query_params(MODEL_LIST_PARAMS)
+    .responses(&[json(200, "ModelList", "the models; in Anthropic's form for its clients")]),
+    post(
+        "/v1/chat/completions",
+        Some(Chat),
+        "models",
+        "Send a prompt to a model, as a client of OpenAI's chat completions",
+        |call| Box::pin(v1::complete_chat(call)),
+    )
+    .errors(OpenAi)
+    .time_limit(ByHandler)
+    .body("V1ChatRequest", true)
+    .responses(&[json(200, "ChatCompletion", "the answer as a chat completion"), EVENT_STREAM]),
+    post(
+        "/v1/responses",
+        Some(Chat),
+        "models",
+        "Send a prompt to a model, as a client of OpenAI's responses",
+        |call| Box::pin(v1::create_response(call)),
+    )
+    .errors(OpenAi)
+    .time_limit(ByHandler)
+    .body("V1ResponsesRequest", true)
+    .responses(&[json(200, "V1Response", "the answer as a response"), EVENT_STREAM]),
+    post("/v1/messages", Some(Chat), "models", "Send a prompt to a model, as a client of Anthropic", |call| {
+        Box::pin(v1::create_message(call))
+    })
+    .errors(Anthropic)
+    .time_limit(ByHandler)
+    .body("V1MessagesRequest", true)
+    .responses(&[json(200, "V1Message", "the answer as a message"), EVENT_STREAM]),
+    post(
+        "/v1/messages/count_tokens",
+        Some(Chat),
+        "models",
+        "Count the tokens of a request, as a client of Anthropic",
+        |call| Box::pin(v1::count_tokens(call)),
+    )
+    .errors(Anthropic)
+    .body("V1MessagesRequest", true)
+    .responses(&[json(200, "TokenCount", "the number of tokens, exact or estimated")]),
     get("/api/extensions", Some(Read), "store", "List the ids of all extensions", |call| {
         Box::pin(store::list_extensions(call))
     })
@@ -325,6 +389,15 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(store::delete_tool(call))
     })
     .responses(&[NO_CONTENT]),
+    post("/api/tools/{id}/call", Some(Chat), "store", "Call a tool, to try it", |call| {
+        Box::pin(tools::call_tool(call))
+    })
+    .body("ToolCall", false)
+    .responses(&[json(200, "ToolResult", "the result of the tool")]),
+    get("/api/models", Some(Read), "service", "List the configured models and their providers", |call| {
+        Box::pin(chat::list_models(call))
+    })
+    .responses(&[json(200, "Models", "the models; no key is shown"), NOT_MODIFIED]),
     get("/api/packs", Some(Read), "packs", "List all packs", |call| Box::pin(packs::list_packs(call)))
         .responses(&[json(200, "Packs", "the packs")]),
     post(
@@ -345,6 +418,20 @@ pub(super) static ROUTES: &[Route] = &[
         |call| Box::pin(packs::show_pack(call)),
     )
     .responses(&[json(200, "Document", "the pack")]),
+    get(
+        "/api/packs/{pack}/review",
+        Some(Admin),
+        "packs",
+        "Show everything about a pack that a person looks at before approving it",
+        |call| Box::pin(packs::review_pack(call)),
+    )
+    .query_params(&[("code", "`true` adds the text of all files")])
+    .responses(&[json(
+        200,
+        "Document",
+        "the pack, what its Python may do, hidden characters and secrets, findings of a check, and the differences from \
+         what was approved before",
+    )]),
     post(
         "/api/packs/{pack}/approve",
         Some(Admin),
@@ -389,6 +476,10 @@ pub(super) static ROUTES: &[Route] = &[
     )
     .body("FormatRequest", true)
     .responses(&[json(200, "Formatted", "the text, the messages, or the request body")]),
+    get("/api/agents", Some(Read), "agents", "List the ids of all agents", |call| {
+        Box::pin(agents::list_agents(call))
+    })
+    .responses(&[json(200, "Agents", "the agents of files and settings"), NOT_MODIFIED]),
     post(
         "/api/agents/{id}/invoke",
         Some(Chat),
@@ -472,8 +563,17 @@ pub(super) static ROUTES: &[Route] = &[
         Box::pin(service::get_style(call))
     })
     .responses(&[text(200, "text/css", "the style sheet")]),
+    #[cfg(not(feature = "page"))]
     get("/", None, "service", "Show the start page", |call| Box::pin(service::get_start_page(call)))
         .responses(&[text(200, "text/html", "an HTML page")]),
+    #[cfg(feature = "page")]
+    get("/", None, "service", "Show the web page", |call| Box::pin(page::get_page(call)))
+        .responses(&[text(200, "text/html", "an HTML page")]),
+    #[cfg(feature = "page")]
+    get("/page/{hash}/{file}", None, "service", "Get a file of the web page", |call| {
+        Box::pin(page::get_page_file(call))
+    })
+    .responses(&[text(200, "text/javascript", "the file")]),
     get("/healthz", None, "service", "Check that the daemon runs", |call| {
         Box::pin(service::get_health(call))
     })
@@ -484,6 +584,124 @@ pub(super) static ROUTES: &[Route] = &[
     })
     .time_limit(Unlimited)
     .responses(&[json(200, "Health", "the daemon is ready")]),
+    get("/api/whoami", None, "service", "Show who calls and what they may do", |call| {
+        Box::pin(whoami::show_caller(call))
+    })
+    .responses(&[json(200, "Caller", "the caller, and what it may do")]),
+    get("/api/files", Some(Read), "files", "List the files of prompts, partials, agents and packs", |call| {
+        Box::pin(files::list_files(call))
+    })
+    .query_params(&[("under", "a file or a directory; all files without it")])
+    .responses(&[json(200, "Files", "the files, sorted by path"), NOT_MODIFIED]),
+    get("/api/files/{path}", Some(Read), "files", "Get the text of a file", |call| {
+        Box::pin(files::get_file(call))
+    })
+    .query_params(&[("approved", "`true` returns the approved copy of a file of a pack")])
+    .responses(&[text(200, "text/plain", "the file, byte for byte"), NOT_MODIFIED]),
+    put("/api/files/{path}", Some(Write), "files", "Create or replace one of your own files", |call| {
+        Box::pin(files::put_file(call))
+    })
+    .body("FileText", true)
+    .responses(&[
+        json(200, "WrittenFile", "replaced, with what is wrong with the text"),
+        json(201, "WrittenFile", "created, with what is wrong with the text"),
+    ]),
+    delete("/api/files/{path}", Some(Write), "files", "Move one of your own files to the trash", |call| {
+        Box::pin(files::delete_file(call))
+    })
+    .responses(&[json(200, "DeletedFile", "the entry of the trash")]),
+    post("/api/prompts", Some(Write), "prompts", "Create a prompt from a skeleton", |call| {
+        Box::pin(edit::create_prompt(call))
+    })
+    .body("NewPrompt", true)
+    .responses(&[json(201, "CreatedPrompt", "the prompt and its files")]),
+    post("/api/import", Some(Write), "prompts", "Import prompts of other formats, or show what an import would do", |call| {
+        Box::pin(exchange::import_prompts(call))
+    })
+    .body("ImportRequest", true)
+    .responses(&[
+        json(200, "ImportResult", "what an import would do, or nothing was written"),
+        json(201, "ImportResult", "what was imported"),
+    ]),
+    get(
+        "/api/prompts/{id}/export",
+        Some(Read),
+        "prompts",
+        "Show a prompt in the format of another program, and what it loses",
+        |call| Box::pin(exchange::export_prompt(call)),
+    )
+    .query_params(&[("to", "the format, such as `dotprompt`")])
+    .responses(&[json(200, "ExportResult", "the files and the losses"), NOT_MODIFIED]),
+    post(
+        "/api/prompts/{id}/copy",
+        Some(Write),
+        "prompts",
+        "Copy a prompt to your own ones; a copy with the same id is chosen",
+        |call| Box::pin(edit::copy_prompt(call)),
+    )
+    .body("CopyRequest", false)
+    .responses(&[json(201, "CreatedPrompt", "the copy and its files")]),
+    post(
+        "/api/prompts/{id}/rename",
+        Some(Write),
+        "prompts",
+        "Rename one of your own prompts, and list what names it",
+        |call| Box::pin(edit::rename_prompt(call)),
+    )
+    .body("RenameRequest", true)
+    .responses(&[json(200, "RenamedPrompt", "the new place, and what names the prompt")]),
+    delete("/api/prompts/{id}", Some(Write), "prompts", "Move one of your own prompts to the trash", |call| {
+        Box::pin(edit::delete_prompt(call))
+    })
+    .query_params(&[("source", "which of several candidates")])
+    .responses(&[json(200, "DeletedPrompt", "the entry of the trash")]),
+    get("/api/trash", Some(Write), "files", "List what was deleted in the last 30 days", |call| {
+        Box::pin(edit::list_trash(call))
+    })
+    .responses(&[json(200, "TrashList", "the entries, the newest first")]),
+    post("/api/trash/{entry}/restore", Some(Write), "files", "Restore what was deleted", |call| {
+        Box::pin(edit::restore_entry(call))
+    })
+    .responses(&[json(200, "RestoredEntry", "where it is again")]),
+    post(
+        "/api/prompts/{id}/resolution/undo",
+        Some(Write),
+        "prompts",
+        "Take back the last choice of a candidate",
+        |call| Box::pin(prompts::undo_resolution(call)),
+    )
+    .responses(&[json(200, "Candidates", "the candidates, with the chosen one marked")]),
+    post(
+        "/api/draft",
+        Some(Write),
+        "render",
+        "Explain a prompt with unsaved texts in the place of files, or send it to a model",
+        |call| Box::pin(draft::explain_draft(call)),
+    )
+    .time_limit(ByHandler)
+    .body("DraftRequest", true)
+    .responses(&[
+        json(200, "DraftAnswer", "the rendered prompt with its trace; with `chat`, a chat completion"),
+        EVENT_STREAM,
+    ]),
+    post(
+        "/api/check",
+        Some(Render),
+        "render",
+        "Check unsaved texts, and the prompts that use them",
+        |call| Box::pin(check::check_unsaved(call)),
+    )
+    .body("CheckRequest", false)
+    .responses(&[json(200, "CheckAnswer", "the findings, sorted by file and place")]),
+    post(
+        "/api/source",
+        Some(Render),
+        "render",
+        "Get the colours, findings and completions of a source",
+        |call| Box::pin(source::view_source(call)),
+    )
+    .body("SourceRequest", true)
+    .responses(&[json(200, "SourceView", "the source as an editor needs it")]),
     get("/metrics", Some(Read), "service", "Get metrics in the Prometheus format", |call| {
         Box::pin(service::get_metrics(call))
     })

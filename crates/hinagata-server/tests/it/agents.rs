@@ -141,3 +141,18 @@ async fn a_model_answers_as_an_agent_and_calls_no_tool_that_is_not_allowed() {
         daemon.as_owner("POST", path, &body).await.expect_status(400);
     }
 }
+
+#[tokio::test]
+async fn the_agents_of_settings_and_files_are_listed() {
+    let daemon = Setup::new()
+        .file("hinagata.toml", CONFIG)
+        .file("user_data/shared/agents/keeper/agent.json", "{\"prompt\": \"You keep the lamp.\"}")
+        .start()
+        .await;
+    let listed = daemon.get("/api/agents").await.expect_status(200);
+    let wanted = json!({"agents": [
+        {"agent_id": "keeper", "origin": "file"},
+        {"agent_id": "manager", "origin": "settings"},
+    ]});
+    assert_eq!(listed, wanted);
+}

@@ -53,13 +53,12 @@ async fn the_pages_load_without_a_key_and_run_only_their_own_script() {
         for reference in page.text.split(" href=\"").skip(1).chain(page.text.split(" src=\"").skip(1)) {
             assert!(reference.starts_with(['/', '#']) && !reference.starts_with("//"), "{reference:.60}");
         }
-        assert!(page.text.contains("authorization: Bearer KEY"), "{path} has a call that works with a key");
-        assert!(page.text.contains(&format!("curl -s {}/api/", daemon.url)), "{path} names its own address");
     }
+    let docs = daemon.get("/docs").await.text;
+    assert!(docs.contains("authorization: Bearer KEY"), "the page has a call that works with a key");
+    assert!(docs.contains(&format!("curl -s {}/api/", daemon.url)), "the page names its own address");
     assert!(daemon.get("/docs.js").await.header("content-type").starts_with("text/javascript"));
     assert!(daemon.get("/docs.css").await.header("content-type").starts_with("text/css"));
-    let open = Daemon::start().await;
-    assert!(!open.get("/").await.text.contains("Bearer KEY"), "without keys, the call needs none");
 }
 
 #[tokio::test]
@@ -145,8 +144,13 @@ async fn every_example_body_is_accepted() {
         let Some(example) = body_of(&operation).and_then(|(_, body)| body.get("example")) else { continue };
         let request = daemon.request(&method, &path).bearer_auth(&daemon.token);
         let request = request.header("accept", "application/json, text/event-stream");
+        // A file is only changed under a condition.
+        let request = if path.starts_with("/api/files/") { request.header("if-match", "*") } else { request };
         let answer = send(request.header("content-type", "application/json").body(example.to_string())).await;
-        assert!(answer.status.is_success(), "{method} {path}: {answer:?}");
+        // The host of the example is not allowed here.
+        let expects_refusal = path.ends_with("/call");
+        let is_answered = answer.status.is_success() || expects_refusal && answer.status == 502;
+        assert!(is_answered, "{method} {path}: {answer:?}");
         let is_written = operation["responses"].get(answer.status.as_str()).is_some();
         assert!(is_written, "{method} {path}: {answer:?}");
         sent += 1;

@@ -219,3 +219,37 @@ async fn model_options_and_undefined_values_of_modules_are_obeyed() {
     let formatted = daemon.post("/api/modules/format", &body).await.expect_status(200);
     assert_eq!(formatted["warnings"][0]["line"], 1, "{formatted}");
 }
+
+#[tokio::test]
+async fn values_are_proposed_as_the_prompt_declares_them() {
+    let definition = "\
+parameters:
+  country: {type: string, required: false, complete: [Norway, Finland]}
+  city: {type: string, required: false, complete: {by: country, values: {Norway: [Oslo, Bergen], Finland: [Oulu]}}}
+  mood: {type: string, required: false, schema: {type: string, enum: [calm, keen]}}
+template: template.md
+";
+    let daemon = Setup::new()
+        .file("user_data/shared/prompts/trip/prompt.yaml", definition)
+        .file("user_data/shared/prompts/trip/template.md", "{{ city }} {{ country }} {{ mood }}\n")
+        .start()
+        .await;
+    let path = "/api/prompts/trip/complete";
+    for (asked, values) in [
+        (json!({"parameter": "country"}), json!(["Norway", "Finland"])),
+        (json!({"parameter": "country", "value": "f"}), json!(["Finland"])),
+        (json!({"parameter": "city", "value": "O"}), json!(["Oslo", "Oulu"])),
+        (json!({"parameter": "city", "variables": {"country": "Norway"}}), json!(["Oslo", "Bergen"])),
+        (json!({"parameter": "mood", "variables": {"country": ["a"]}}), json!(["calm", "keen"])),
+        (json!({"parameter": "country", "value": "x"}), json!([])),
+    ] {
+        let proposed = daemon.post(path, &asked).await.expect_status(200);
+        assert_eq!(proposed["values"], values, "{asked}");
+    }
+    let unknown = daemon.post(path, &json!({"parameter": "citty"})).await.expect_status(404);
+    assert_eq!(unknown["near"], json!(["city"]));
+    assert_eq!(daemon.post(path, &json!({})).await.status, 400);
+    assert_eq!(daemon.post("/api/prompts/none/complete", &json!({"parameter": "a"})).await.status, 404);
+    let declared = daemon.get("/api/prompts/trip/definition").await.expect_status(200);
+    assert_eq!(declared["parameters"][0]["complete"], json!(["Norway", "Finland"]));
+}

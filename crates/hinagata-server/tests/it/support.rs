@@ -144,6 +144,7 @@ impl Setup {
             link_span: None,
             sandbox: Some(Arc::new(|| json!({"tier": "A"}))),
             listener: None,
+            page_directory: None,
         };
         let server = Server::open(options).await.expect("the daemon opens");
         let url = format!("http://{}", server.address());
