@@ -7,7 +7,10 @@ use std::{
 };
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use hinagata::{Context, Engine, Rendered, Request, Validation, definition::UndefinedMode, from_text};
+use hinagata::{
+    Context, Engine, Rendered, Request, Validation, definition::UndefinedMode,
+    exchange::Format as PromptFormat, from_text, source::unknown_format,
+};
 use hinagata_value::{ValueType, near_names};
 use serde_json::{Map, Value as Json};
 
@@ -17,7 +20,7 @@ use crate::{
     input::Inputs,
     stack,
     variables::{self, VariableArguments, Variables},
-    workspace::Workspace,
+    workspace::{Globals, Workspace},
 };
 
 /// The fields of a context.
@@ -27,12 +30,25 @@ const CONTEXT: [&str; 7] =
 /// The fields of a context that are objects. All others are text.
 const OBJECTS: [&str; 2] = ["session", "session_state"];
 
+/// The format called `name`.
+pub(crate) fn parse_format(name: &str) -> Result<PromptFormat, String> {
+    PromptFormat::from_name(name).ok_or_else(|| {
+        let error = unknown_format(name);
+        let hint = error.hint().map(ToString::to_string).unwrap_or_default();
+        format!("{}; {hint}", error.message())
+    })
+}
+
 /// Options of every command that calls a prompt.
 #[derive(Clone, Debug, clap::Args)]
 pub(crate) struct CallArguments {
-    /// The prompt, by any of its names
+    /// The prompt, by any of its names, or the path of a file of another format
     #[arg(add = completion::complete_prompts())]
     pub(crate) id: String,
+
+    /// The format of the file, if the prompt is a path and its content does not tell it
+    #[arg(long, value_name = "FORMAT", value_parser = parse_format)]
+    from: Option<PromptFormat>,
 
     #[command(flatten)]
     variables: VariableArguments,
@@ -84,6 +100,18 @@ impl CallArguments {
     #[cfg(feature = "watch")]
     pub(crate) fn uses_stdin(&self) -> bool {
         self.variables.uses_stdin()
+    }
+
+    /// Opens the workspace of the call.
+    pub(crate) fn open_workspace(&self, globals: &Globals) -> Result<Workspace, Failure> {
+        Workspace::open_for(globals, &self.id, self.from)
+    }
+
+    /// The file of another format that the call names.
+    #[cfg(feature = "watch")]
+    pub(crate) fn foreign_file(&self, globals: &Globals) -> Option<PathBuf> {
+        let places = globals.open_options_for(&self.id, self.from).named_files;
+        places.into_iter().next().map(|place| PathBuf::from(place.path))
     }
 
     /// Reads files and standard input.

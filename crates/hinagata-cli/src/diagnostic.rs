@@ -7,6 +7,7 @@ use std::ops::Range;
 use annotate_snippets::{
     AnnotationKind, Element, Group, Message, Origin, Renderer, Snippet, normalize_untrusted_str,
 };
+use hinagata_check::Finding;
 use hinagata_value::Place;
 use serde_json::{Map, Value as Json, json};
 
@@ -17,6 +18,7 @@ use crate::exit;
 pub(crate) enum Level {
     Error,
     Warning,
+    Hint,
 }
 
 impl Level {
@@ -24,6 +26,7 @@ impl Level {
         match self {
             Self::Error => "error",
             Self::Warning => "warning",
+            Self::Hint => "hint",
         }
     }
 }
@@ -58,6 +61,8 @@ pub(crate) struct Diagnostic {
     pub(crate) near: Vec<String>,
     /// The hints.
     pub(crate) advice: Vec<String>,
+    /// Whether it is a finding of a check, which can be silenced by its code.
+    pub(crate) is_finding: bool,
 }
 
 impl Diagnostic {
@@ -75,7 +80,25 @@ impl Diagnostic {
             cause: None,
             near: Vec::new(),
             advice: Vec::new(),
+            is_finding: false,
         }
+    }
+
+    /// The report of a finding.
+    pub(crate) fn from_finding(finding: &Finding) -> Self {
+        let mut diagnostic = Self::from(&finding.error);
+        diagnostic.code = finding.code.code;
+        diagnostic.is_finding = true;
+        diagnostic.level = match finding.level {
+            hinagata_check::Level::Error => Level::Error,
+            hinagata_check::Level::Warning => Level::Warning,
+            hinagata_check::Level::Hint => Level::Hint,
+        };
+        match &mut diagnostic.place {
+            Some(place) => place.span = place.span.or(finding.length.map(|length| (0, length))),
+            None => diagnostic.about = Some(finding.source.clone()),
+        }
+        diagnostic
     }
 
     /// The same with the paths of its places as the user can open them.
@@ -94,10 +117,11 @@ impl Diagnostic {
         let level = match self.level {
             Level::Error => annotate_snippets::Level::ERROR,
             Level::Warning => annotate_snippets::Level::WARNING,
+            Level::Hint => annotate_snippets::Level::INFO.with_name("hint"),
         };
         let title = level.primary_title(self.title());
         // Usage errors and warnings are shown without a code.
-        let named = self.level == Level::Error && self.exit != exit::Code::Usage;
+        let named = (self.level == Level::Error && self.exit != exit::Code::Usage) || self.is_finding;
         let mut group = Group::with_title(if named { title.id(self.code) } else { title });
         if let Some(place) = &self.place {
             group = group.element(excerpt(place));

@@ -27,6 +27,8 @@ fn command_text(step: &Hint) -> Option<String> {
             format!("see what changed with `hina pack verify {pack}`, then run `hina pack approve {pack}`")
         }
         Hint::RemovePack { pack } => format!("remove it with `hina pack remove {pack}`"),
+        Hint::SyncPacks => "`hina pack sync` installs what is wanted and locked".to_owned(),
+        Hint::LockWorkspace => "`hina lock` locks what the workspace has now".to_owned(),
         Hint::TrustWorkspace => "review its settings and code, then run `hina trust`".to_owned(),
         Hint::TrustLibrary { path } => {
             format!("review its settings and code, then run `hina trust --root {path}`")
@@ -34,6 +36,9 @@ fn command_text(step: &Hint) -> Option<String> {
         Hint::RevokeTrust => "`hina trust --revoke` revokes your trust".to_owned(),
         Hint::DiagnoseWorkspace => "run `hina doctor` for details".to_owned(),
         Hint::CreateWorkspace { path } => format!("`hina init --root {path}` creates a workspace there"),
+        Hint::NameFormat => {
+            "name its format with `--from`; `hina import --help` lists the formats".to_owned()
+        }
         Hint::PrintSchema { kind } => format!("`hina store schema {kind}` prints the JSON Schema"),
         Hint::ExplainRender => "`hina explain` shows which part is slow".to_owned(),
         Hint::ExportStore => "`hina store export` on a copy recovers its documents".to_owned(),

@@ -32,6 +32,7 @@ mod progress;
 #[cfg(feature = "python")]
 mod python;
 mod request;
+mod revision;
 mod scaffold;
 #[cfg(feature = "llm")]
 mod signals;

@@ -29,6 +29,12 @@ pub(crate) fn is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
+/// Whether a result is shown to a person, in colours.
+pub(crate) fn has_colours() -> bool {
+    let stdout = io::stdout();
+    stdout.is_terminal() && anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never
+}
+
 /// Prints a result. Colours are removed unless the output is a terminal that supports them.
 pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     let mut stdout = anstream::stdout().lock();
@@ -64,6 +70,14 @@ pub(crate) fn print_json(value: &impl Serialize) -> Result<(), Failure> {
     text.push('\n');
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
+    Ok(stdout.flush()?)
+}
+
+/// Prints a large result for scripts, on one line.
+pub(crate) fn print_json_line(value: &impl Serialize) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    serde_json::to_writer(io::BufWriter::new(&mut stdout), value).map_err(io::Error::other)?;
+    stdout.write_all(b"\n")?;
     Ok(stdout.flush()?)
 }
 

@@ -48,6 +48,14 @@ impl Bar {
         });
     }
 
+    /// Shows how many of `total` are done.
+    pub(crate) fn show_count(&self, unit: &str, count: usize, total: usize) {
+        self.draw(false, || {
+            let (count_text, total_text) = (group_digits(count as u64), group_digits(total as u64));
+            format!("[{}] {unit} {count_text} of {total_text}", bar(count, total))
+        });
+    }
+
     /// Takes the line away until it is drawn again.
     pub(crate) fn clear(&self) {
         if self.next.is_some() {

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use hinagata::edit::{self, EditError};
+
 use crate::{failure::Failure, paths, workspace::current_directory};
 
 /// A file to create: its path in a directory, and its content.
@@ -15,28 +17,12 @@ pub(crate) struct NewFile {
 }
 
 /// Creates a directory with `files` atomically.
-pub(crate) fn create_directory(path: &Path, files: &[NewFile]) -> Result<(), Failure> {
-    if path.symlink_metadata().is_ok() {
-        return Err(Failure::usage_error(format!("`{}` already exists", display_path(path)))
-            .with_hint("nothing was changed; choose another name, or edit the existing one"));
-    }
-    let failed = |error: io::Error| create_error(path, &error);
-    let parent = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(parent).map_err(failed)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A name with a leading dot is not a prompt, so an incomplete directory is never visible.
-    let temporary = parent.join(format!(".{name}.{}", std::process::id()));
-    let made = write_all(&temporary, files).and_then(|()| fs::rename(&temporary, path));
-    if made.is_err() {
-        // The original error is more useful than one about the cleanup.
-        let _ = fs::remove_dir_all(&temporary);
-    }
-    made.map_err(failed)
-}
-
-fn write_all(directory: &Path, files: &[NewFile]) -> io::Result<()> {
-    fs::create_dir(directory)?;
-    files.iter().try_for_each(|file| write_new(&directory.join(file.path), &file.content).map(drop))
+pub(crate) fn create_directory(path: &Path, files: &[edit::NewFile]) -> Result<(), Failure> {
+    edit::create_directory(path, files).map_err(|error| match error {
+        EditError::Failed(error) => error.into(),
+        _ => Failure::usage_error(format!("`{}` already exists", display_path(path)))
+            .with_hint("nothing was changed; choose another name, or edit the existing one"),
+    })
 }
 
 /// Creates the missing ones of `files`. Returns all paths, each with whether it was created.
@@ -93,20 +79,7 @@ mod tests {
             .collect();
         assert_eq!(made, [false, true]);
         assert_eq!(fs::read_to_string(place.path().join("a.md")).expect("is there"), "mine");
-        let failure = create_directory(&place.path().join("sub"), &files()).expect_err("is there");
+        let failure = create_directory(&place.path().join("sub"), &[]).expect_err("is there");
         assert_eq!(failure.exit_code(), crate::exit::Code::Usage);
-    }
-
-    #[test]
-    fn a_directory_is_made_whole_or_not_at_all() {
-        let place = tempfile::tempdir().expect("a temporary directory");
-        let prompt = place.path().join("prompts/p");
-        create_directory(&prompt, &files()).expect("makes");
-        assert_eq!(fs::read_to_string(prompt.join("sub/b.md")).expect("is there"), "B");
-        let bad =
-            [NewFile { path: "a.md", content: "A".into() }, NewFile { path: "a.md/b", content: "B".into() }];
-        assert!(create_directory(&place.path().join("prompts/q"), &bad).is_err());
-        let left: Vec<_> = fs::read_dir(place.path().join("prompts")).expect("is there").collect();
-        assert_eq!(left.len(), 1, "{left:?}");
     }
 }

@@ -3,11 +3,11 @@
 use hinagata::ExplainMap;
 use serde_json::{Value, json};
 
-/// The source map of a result: files as sources, variables as names.
+/// The source map of a result: files as sources, with the paths that `path_of` finds, and variables as names.
 ///
 /// The generated text is the result: parts of a message are joined by a line break, messages by a blank line. Lines and
-/// columns count from 0; columns of the generated text are code units of UTF-16.
-pub(crate) fn to_source_map(map: &ExplainMap) -> Value {
+/// columns count from 0; columns are code units of UTF-16.
+pub(crate) fn to_source_map(map: &ExplainMap, path_of: impl Fn(&str) -> String) -> Value {
     let (mut sources, mut names) = (Numbers::default(), Numbers::default());
     let mut mappings = Mappings::default();
     let mut last = None;
@@ -18,29 +18,23 @@ pub(crate) fn to_source_map(map: &ExplainMap) -> Value {
             _ => {}
         }
         last = Some((row.message, row.part));
-        let source = row.file.map(|file| Source {
-            file: sources.number(file),
-            line: i64::from(row.line.max(1)) - 1,
-            column: i64::from(row.column.max(1)) - 1,
-            name: row.variable.map(|name| names.number(name)),
-        });
+        let name = row.variable.map(|name| names.number(name));
+        let file = row.file.map(|file| sources.number(file));
+        let lines = map.line_places(&row);
         // A text goes on over several lines, and tools look up each line by itself.
-        let mut rest = row.piece;
-        let mut line = 0;
-        while !rest.is_empty() {
-            let end = rest.find('\n').map_or(rest.len(), |at| at + 1);
-            let here = source.map(|source| match line {
-                0 => source,
-                _ if row.kind == "text" => Source { line: source.line + line, column: 0, ..source },
-                _ => source,
-            });
-            mappings.add(here);
-            mappings.advance(&rest[..end]);
-            rest = &rest[end..];
-            line += 1;
+        for (number, line) in row.piece.split_inclusive('\n').enumerate() {
+            let place = lines.get(number).or(lines.last()).filter(|_| file.is_some());
+            mappings.add(place.map(|(line, column)| Source {
+                file: file.unwrap_or_default(),
+                line: i64::from(*line),
+                column: i64::from(*column),
+                name,
+            }));
+            mappings.advance(line);
         }
     }
-    json!({"version": 3, "sources": sources.0, "names": names.0, "mappings": mappings.text})
+    let sources: Vec<String> = sources.0.iter().map(|file| path_of(file)).collect();
+    json!({"version": 3, "sources": sources, "names": names.0, "mappings": mappings.text})
 }
 
 #[derive(Default)]

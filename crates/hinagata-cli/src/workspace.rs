@@ -2,11 +2,14 @@
 
 use std::{
     env,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Arc, Once},
 };
 
-use hinagata::{Catalog, Engine, ROOT_VARIABLE, Reason, WorkspaceRoot, secret::Redactor};
+use hinagata::{
+    Catalog, Engine, ROOT_VARIABLE, Reason, WorkspaceRoot, exchange::Format as PromptFormat,
+    secret::Redactor, source::ForeignPlace,
+};
 #[cfg(feature = "mcp")]
 use hinagata_host::{Environment, ProcessKind};
 use hinagata_host::{OpenOptions, OpenWorkspace};
@@ -36,6 +39,25 @@ pub(crate) struct Globals {
     /// Disable colours; same as NO_COLOR
     #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) no_color: bool,
+
+    /// Whether the workspace must be as it is locked.
+    #[arg(skip)]
+    frozen: bool,
+}
+
+/// The option of commands that can require the locked state.
+#[derive(Clone, Copy, Debug, Default, clap::Args)]
+pub(crate) struct FrozenArgument {
+    /// Fail if the workspace differs from hinagata.lock
+    #[arg(long)]
+    pub(crate) frozen: bool,
+}
+
+impl FrozenArgument {
+    /// The options of a call that requires the locked state, if this one does.
+    pub(crate) fn apply_to(self, globals: &Globals) -> Globals {
+        Globals { frozen: globals.frozen || self.frozen, ..globals.clone() }
+    }
 }
 
 impl Globals {
@@ -51,7 +73,18 @@ impl Globals {
 
     /// How the workspace is opened.
     pub(crate) fn open_options(&self) -> OpenOptions {
-        OpenOptions { root: self.root.clone(), settings: self.settings.clone(), ..OpenOptions::default() }
+        OpenOptions {
+            root: self.root.clone(),
+            settings: self.settings.clone(),
+            frozen: self.frozen,
+            ..OpenOptions::default()
+        }
+    }
+
+    /// How the workspace is opened for a call of the prompt `name`.
+    pub(crate) fn open_options_for(&self, name: &str, format: Option<PromptFormat>) -> OpenOptions {
+        let named_files = named_file(name, format).into_iter().collect();
+        OpenOptions { named_files, ..self.open_options() }
     }
 
     /// The workspace root as the call or the environment names it.
@@ -104,6 +137,20 @@ pub(crate) fn current_directory() -> PathBuf {
     env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
 }
 
+/// The file that `name` is the path of, if it is one: it has a slash, or it is a file with an ending.
+fn named_file(name: &str, format: Option<PromptFormat>) -> Option<ForeignPlace> {
+    let full = current_directory().join(name);
+    let is_file = |path: &Path| path.is_file() && path.extension().is_some();
+    let without_id = name.rsplit_once('#').map_or(name, |(file, _)| file);
+    let path = if full.exists() { full } else { current_directory().join(without_id) };
+    (name.contains(['/', '\\']) || is_file(&path)).then(|| ForeignPlace {
+        path: path.display().to_string(),
+        format,
+        unknown_format: None,
+        named: Some(name.to_owned()),
+    })
+}
+
 /// The workspace of a call.
 pub(crate) struct Workspace {
     pub(crate) host: Arc<OpenWorkspace>,
@@ -116,6 +163,16 @@ impl Workspace {
     /// Opens the workspace and prints warnings about its settings to standard error.
     pub(crate) fn open(globals: &Globals) -> Result<Self, Failure> {
         Self::open_as(globals, &globals.open_options(), |_| Ok(()))
+    }
+
+    /// As [`Workspace::open`], for a call of the prompt `name`, which may be the path of a file of another format. Such a
+    /// file is read in place.
+    pub(crate) fn open_for(
+        globals: &Globals,
+        name: &str,
+        format: Option<PromptFormat>,
+    ) -> Result<Self, Failure> {
+        Self::open_as(globals, &globals.open_options_for(name, format), |_| Ok(()))
     }
 
     /// Opens the workspace for a process that stays, if its settings are such that it may serve.
@@ -216,7 +273,12 @@ impl Workspace {
 
     /// A path of the workspace as the user can open it.
     pub(crate) fn display_path(&self, name: &str) -> String {
-        paths::display_path(&self.host.root.path, &current_directory(), name)
+        self.path_from(&current_directory(), name)
+    }
+
+    /// The path from `directory` of a file of the workspace; of others the name.
+    pub(crate) fn path_from(&self, directory: &Path, name: &str) -> String {
+        paths::display_path(&self.host.root.path, directory, name)
     }
 
     /// The diagnostic of a finding.

@@ -53,7 +53,7 @@ const EXAMPLES: &str = r#"Examples:
   hina render daily_report --vars report.json --format openai      what would be sent"#;
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    let workspace = Workspace::open(globals)?;
+    let workspace = arguments.call.open_workspace(globals)?;
     let options = request_options(&arguments.options)?;
     let call = arguments.call.read()?.for_model(arguments.request.model());
     let engine = workspace.open_engine()?;

@@ -2,6 +2,7 @@
 
 use hinagata::{Approval, Catalog, Distrust, Library, Severity, TrustState};
 use hinagata_agent::Project;
+use hinagata_check::template_diagnostics;
 use serde_json::{Value, json};
 
 use crate::{
@@ -33,7 +34,9 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     found.extend(catalog.check());
     let trusted = workspace.host.trust.is_trusted();
     found.extend(catalog.withheld_permissions(|library| !library.map_or(trusted, |library| library.trusted)));
-    found.extend(workspace.open_engine()?.tool_diagnostics());
+    let engine = workspace.open_engine()?;
+    found.extend(engine.tool_diagnostics());
+    found.extend(template_diagnostics(&catalog, &workspace.host.check_options(&engine)));
     let python = PythonState::find(&workspace.host.settings);
     let models = ModelState::find(&workspace)?;
     let findings: Vec<Diagnostic> = found.iter().map(|one| workspace.to_diagnostic(one)).collect();
@@ -53,7 +56,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
 }
 
 /// The problems of agents and of the context.
-fn project_diagnostics(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
+pub(crate) fn project_diagnostics(workspace: &Workspace) -> Vec<hinagata::Diagnostic> {
     let (root, trusted) = (&workspace.host.root.path, workspace.host.trust.is_trusted());
     match Project::from_settings(&workspace.host.settings, root, trusted) {
         Ok(project) => project.diagnostics,

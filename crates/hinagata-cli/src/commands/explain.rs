@@ -1,14 +1,15 @@
 //! `hina explain`: the origin of every part of a rendered prompt.
 
 use std::{
+    cmp::Reverse,
     fmt::Write as _,
     path::{Path, PathBuf},
 };
 
 use anstyle::{AnsiColor, Style};
 use hinagata::{
-    ExplainMap, MapUnits, Rendered, SpanRow, Trace, TracedTemplate, TracedUse, TracedVariable,
-    settings::group_digits,
+    AbsentRow, ExplainMap, MapUnits, Rendered, RenderedBody, RequestMap, RequestRow, Share, Shares, SpanRow,
+    Trace, TracedTemplate, TracedUse, TracedVariable, module::driver::OutputFormat, settings::group_digits,
 };
 use serde_json::Value;
 
@@ -19,6 +20,7 @@ use crate::{
     failure::Failure,
     hints::hint_text,
     output::{self, Format, sanitize_text},
+    request::{RequestArguments, format_parser},
     source_map_file,
     workspace::{Globals, Workspace},
 };
@@ -40,43 +42,45 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     call: CallArguments,
+
+    /// With --spans, show the pieces of this format instead: text, messages or the request body of a provider
+    #[arg(long, value_parser = format_parser(), requires = "spans")]
+    format: Option<OutputFormat>,
 }
 
 const EXAMPLES: &str = "Examples:
   hina explain general_system agent_name=Rumi
   hina explain general_system agent_name=Rumi --spans
+  hina explain general_system agent_name=Rumi --spans --format anthropic
   hina explain general_system agent_name=Rumi --json";
 
 /// Characters of a value that are shown.
 const VALUE_WIDTH: usize = 50;
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    let workspace = Workspace::open(globals)?;
+    let workspace = arguments.call.open_workspace(globals)?;
     let (call, engine) = (arguments.call.read()?, workspace.open_engine()?);
     let is_mapped = arguments.spans || arguments.source_map.is_some();
     let rendered = call.explain_prompt(&workspace, &engine, is_mapped)?;
     if let Some(path) = &arguments.source_map {
-        write_source_map(path, &rendered)?;
+        write_source_map(&workspace, path, &rendered)?;
     }
     match Format::from_globals(globals) {
         Format::Json if arguments.spans => {
-            output::print_json(&rendered.to_mapped_json(hint_text, MapUnits::default()))
+            let request = request_of(&workspace, &rendered, arguments.format)?;
+            let units = MapUnits::default();
+            output::print_json_line(&rendered.to_mapped_request_json(hint_text, units, request.as_ref()))
         }
         Format::Json => output::print_json(&rendered.to_json_with(hint_text)),
         Format::Text if arguments.spans => {
             print_warnings(&workspace, &rendered.warnings);
-            print_spans(&workspace, &rendered)
+            print_spans(&workspace, &rendered, arguments.format)
         }
         Format::Text => {
             print_warnings(&workspace, &rendered.warnings);
             output::print_text(&page(&workspace, &rendered))
         }
     }
-}
-
-/// The map of a result, which was requested; `None` if the result has none.
-fn map_of(rendered: &Rendered) -> Option<&ExplainMap> {
-    rendered.trace.as_ref()?.map.as_deref()
 }
 
 /// The colour of each kind of span.
@@ -86,6 +90,7 @@ fn colour(kind: &str) -> Style {
         "derived" => AnsiColor::Yellow,
         "tool" => AnsiColor::Magenta,
         "computed" => AnsiColor::Cyan,
+        "frame" => AnsiColor::BrightBlack,
         "hook" => AnsiColor::Blue,
         "masked" => AnsiColor::Red,
         // The text of templates stays as it is.
@@ -94,23 +99,89 @@ fn colour(kind: &str) -> Style {
     colour.on_default()
 }
 
-fn print_spans(workspace: &Workspace, rendered: &Rendered) -> Result<(), Failure> {
-    let Some(map) = map_of(rendered) else { return Err(no_source_map(rendered)) };
-    if output::is_terminal() {
-        output::print_text(&coloured(map))
-    } else {
-        output::print_text(&table(workspace, map))
+fn print_spans(
+    workspace: &Workspace,
+    rendered: &Rendered,
+    format: Option<OutputFormat>,
+) -> Result<(), Failure> {
+    let Some(map) = rendered.source_map() else { return Ok(()) };
+    let request = request_of(workspace, rendered, format)?;
+    let rows = shown_rows(map, request.as_ref());
+    // A request holds only what is there.
+    let absent: Vec<_> = map.absent_rows().filter(|_| request.is_none()).collect();
+    match output::has_colours() {
+        true => {
+            let mut page = coloured(&rows, &roles(rendered));
+            section(
+                &mut page,
+                "Absent",
+                &absent.iter().map(|row| absence(workspace, row)).collect::<Vec<_>>(),
+            );
+            section(&mut page, "Shares", &shares(workspace, &map.shares()));
+            output::print_text(&page)
+        }
+        false => output::print_text(&table(workspace, rows, &absent)),
     }
 }
 
-/// The result in the colours of its spans, and what they mean.
-fn coloured(map: &ExplainMap) -> String {
+/// The roles of the messages.
+fn roles(rendered: &Rendered) -> Vec<&str> {
+    match &rendered.body {
+        RenderedBody::Text(_) => Vec::new(),
+        RenderedBody::Messages(messages) => messages.iter().map(|message| message.role.as_str()).collect(),
+    }
+}
+
+/// The request whose pieces are shown.
+fn request_of(
+    workspace: &Workspace,
+    rendered: &Rendered,
+    format: Option<OutputFormat>,
+) -> Result<Option<RequestMap>, Failure> {
+    let Some(format) = format else { return Ok(None) };
+    let options =
+        RequestArguments::default().with_files(rendered.request_options(), &workspace.redactor())?;
+    Ok(rendered.explain_request(format, &options)?)
+}
+
+/// The spans of the result, or those of a request, each with the origin of what it shows.
+fn shown_rows<'m>(map: &'m ExplainMap, request: Option<&'m RequestMap>) -> Vec<SpanRow<'m>> {
+    let rows: Vec<SpanRow<'m>> = map.span_rows().collect();
+    let Some(request) = request else { return rows };
+    let of_request = |piece: RequestRow<'m>| match piece.row {
+        Some(row) => SpanRow { piece: piece.piece, message: None, part: 0, ..rows[row].clone() },
+        None => SpanRow {
+            message: None,
+            part: 0,
+            piece: piece.piece,
+            kind: "frame",
+            file: None,
+            line: 0,
+            column: 0,
+            variable: None,
+            made_of: piece.section.to_owned(),
+            filters: &[],
+            via: String::new(),
+            place: None,
+        },
+    };
+    request.rows(map).map(of_request).collect()
+}
+
+/// The result in the colours of its spans, and what they mean. Messages have their roles above them.
+fn coloured(rows: &[SpanRow<'_>], roles: &[&str]) -> String {
     let mut text = String::new();
     let mut last = None;
-    for row in map.span_rows() {
+    for row in rows {
         let part = (row.message, row.part);
         if last.is_some_and(|last| last != part) {
             text.push_str("\n\n");
+        }
+        if last.is_none_or(|(message, _)| message != row.message)
+            && let Some(role) = row.message.and_then(|message| roles.get(message))
+        {
+            let bold = Style::new().bold();
+            let _ = writeln!(text, "{bold}{}{bold:#}", sanitize_text(role));
         }
         last = Some(part);
         let style = colour(row.kind);
@@ -118,7 +189,7 @@ fn coloured(map: &ExplainMap) -> String {
         let _ = write!(text, "{style}{}{style:#}", lines.join("\n"));
     }
     text.push_str("\n\n");
-    for kind in ["text", "value", "derived", "tool", "computed", "hook", "masked"] {
+    for kind in ["text", "value", "derived", "tool", "computed", "frame", "hook", "masked"] {
         let style = colour(kind);
         let _ = write!(text, "{style}{kind}{style:#}  ");
     }
@@ -126,29 +197,78 @@ fn coloured(map: &ExplainMap) -> String {
     text
 }
 
-/// One line for each span.
-fn table(workspace: &Workspace, map: &ExplainMap) -> String {
-    let place = |row: &SpanRow<'_>| match row.file {
-        Some(file) => format!("{}:{}:{}", workspace.display_path(file), row.line, row.column),
-        None => String::new(),
-    };
+/// One line for each span, and for each thing that is absent, in the order of the result.
+fn table(workspace: &Workspace, rows: Vec<SpanRow<'_>>, absent: &[AbsentRow<'_>]) -> String {
     let cells = |row: SpanRow<'_>| {
         let piece = truncate_for_display(&Value::from(row.piece).to_string(), VALUE_WIDTH);
-        vec![row.kind.to_owned(), piece, place(&row), row.made_of.clone(), row.via]
+        let from: Vec<&str> =
+            std::iter::once(&*row.made_of).chain(row.filters.iter().map(String::as_str)).collect();
+        let place = row.file.map(|file| place(workspace, file, row.line, row.column));
+        vec![row.kind.to_owned(), piece, place.unwrap_or_default(), from.join(" | "), row.via]
     };
-    let rows: Vec<_> = map.span_rows().map(cells).collect();
-    output::format_table(&["KIND", "TEXT", "PLACE", "FROM", "VIA"], &rows)
+    let mut absent = absent.iter().peekable();
+    let mut lines = Vec::with_capacity(rows.len() + absent.len());
+    for (number, row) in rows.into_iter().enumerate() {
+        while let Some(row) = absent.next_if(|row| row.next <= number) {
+            lines.push(std::iter::once("absent".to_owned()).chain(absence(workspace, row)).collect());
+        }
+        lines.push(cells(row));
+    }
+    let rest =
+        absent.map(|row| std::iter::once("absent".to_owned()).chain(absence(workspace, row)).collect());
+    lines.extend(rest);
+    output::format_table(&["KIND", "TEXT", "PLACE", "FROM", "VIA"], &lines)
 }
 
-/// The failure of asking for the source map of a module.
-fn no_source_map(rendered: &Rendered) -> Failure {
-    Failure::usage_error(format!("`{}` has no source map, because it is a module file", rendered.prompt_id()))
-        .with_hint("explain it without `--spans` and `--source-map`")
+fn place(workspace: &Workspace, file: &str, line: u32, column: u32) -> String {
+    format!("{}:{line}:{column}", workspace.display_path(file))
 }
 
-fn write_source_map(path: &Path, rendered: &Rendered) -> Result<(), Failure> {
-    let Some(map) = map_of(rendered) else { return Err(no_source_map(rendered)) };
-    let map = source_map_file::to_source_map(map);
+/// Why something is absent, its place, the variables that the reason depends on, and the steps to it.
+fn absence(workspace: &Workspace, row: &AbsentRow<'_>) -> Vec<String> {
+    let place = place(workspace, row.file, row.line, row.column);
+    let cells = [row.reason, &place, &row.inputs.join(", "), &row.via];
+    cells.map(sanitize_text).to_vec()
+}
+
+/// A line for each file, variable, layer and tool that the result comes from, the largest of each first.
+fn shares(workspace: &Workspace, shares: &Shares) -> Vec<Vec<String>> {
+    let line = |kind: &str, name: &str, share: &Share| {
+        let part = 100.0 * share.bytes as f64 / shares.all.bytes.max(1) as f64;
+        let tokens = share.tokens.map(|tokens| format!("{} tokens", group_digits(tokens as u64)));
+        let cells = [
+            kind.to_owned(),
+            name.to_owned(),
+            format!("{part:.1} %"),
+            format!("{} bytes", group_digits(share.bytes as u64)),
+            tokens.unwrap_or_default(),
+        ];
+        cells.iter().map(|cell| sanitize_text(cell)).collect()
+    };
+    let tables = [
+        ("file", &shares.files),
+        ("variable", &shares.variables),
+        ("layer", &shares.layers),
+        ("tool", &shares.tools),
+    ];
+    let mut lines = Vec::new();
+    for (kind, table) in tables {
+        let mut all: Vec<_> = table.iter().collect();
+        all.sort_by_key(|(_, share)| Reverse(share.bytes));
+        lines.extend(all.into_iter().map(|(name, share)| match kind {
+            "file" => line(kind, &workspace.display_path(name), share),
+            _ => line(kind, name, share),
+        }));
+    }
+    lines.push(line("all", "", &shares.all));
+    lines
+}
+
+fn write_source_map(workspace: &Workspace, path: &Path, rendered: &Rendered) -> Result<(), Failure> {
+    let Some(map) = rendered.source_map() else { return Ok(()) };
+    // Tools look for the sources beside the map.
+    let directory = std::path::absolute(path)?.parent().map(Path::to_path_buf).unwrap_or_default();
+    let map = source_map_file::to_source_map(map, |file| workspace.path_from(&directory, file));
     let mut text = serde_json::to_string(&map).map_err(std::io::Error::other)?;
     text.push('\n');
     std::fs::write(path, text).map_err(|error| {
@@ -192,9 +312,11 @@ fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
         "replacement" => ", by accepted replacement",
         _ => "",
     };
+    let about = if trace.tokens_of.exact { "" } else { "about " };
     let size = |size: &hinagata::Size| {
         let role = size.role.as_ref().map(|role| format!("{}: ", sanitize_text(role))).unwrap_or_default();
-        format!("{role}{} characters", group_digits(size.characters as u64))
+        let (characters, tokens) = (group_digits(size.characters as u64), group_digits(size.tokens as u64));
+        format!("{role}{characters} characters, {about}{tokens} tokens")
     };
     let times = &trace.times;
     let mut rows = vec![("source", format!("{}{why}", workspace.display_path(&chosen.source)))];
@@ -206,7 +328,7 @@ fn facts(workspace: &Workspace, trace: &Trace) -> Vec<Vec<String>> {
     {
         rows.push(("extends", parents.join(", then ")));
     }
-    rows.push(("size", trace.sizes.iter().map(size).collect::<Vec<_>>().join(", ")));
+    rows.push(("size", trace.sizes.iter().map(size).collect::<Vec<_>>().join("; ")));
     rows.push((
         "time",
         format!(

@@ -120,6 +120,7 @@ impl Line {
                 Some(place) => format!("library {}", place.trim_end_matches(&format!("/{SHARED_PROMPTS}"))),
                 None => "library".to_owned(),
             },
+            RootKind::Foreign(_) | RootKind::Named => "foreign".to_owned(),
             RootKind::Path(_) => entry.source().rsplit_once('/').map_or("-", |(place, _)| place).to_owned(),
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     call::project_directory,
     failure::Failure,
     log::start_log,
-    workspace::{Globals, Workspace},
+    workspace::{FrozenArgument, Globals, Workspace},
 };
 
 /// Serve prompts over the Model Context Protocol
@@ -38,6 +38,9 @@ pub(crate) struct Arguments {
     /// Offer prompts as tools too, for clients that have no prompts [setting: mcp.tools]
     #[arg(long)]
     tools: bool,
+
+    #[command(flatten)]
+    frozen: FrozenArgument,
 
     /// The directory of the project [default: the client's root, else the working directory]
     #[arg(long, value_name = "DIR")]
@@ -71,6 +74,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 fn serve_client(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let globals = &arguments.frozen.apply_to(globals);
     let workspace =
         Workspace::open_daemon(globals, Environment::default(), OpenWorkspace::check_store_settings)?;
     start_log(&workspace, None)?;
@@ -103,6 +107,7 @@ fn project_source(arguments: &Arguments) -> Result<ProjectSource, Failure> {
 async fn serve(arguments: &Arguments, workspace: &Workspace) -> Result<(), Failure> {
     let project_source = project_source(arguments)?;
     let engine = workspace.daemon_engine()?;
+    workspace.host.check_lock(&engine.catalog())?;
     let (resources, exposure) = read_served(&workspace.host)?;
     let options = McpOptions {
         tools: arguments.tools || workspace.host.settings.is_on("mcp.tools"),

@@ -1,12 +1,12 @@
 //! `hina new`: a prompt from a skeleton.
 
-use hinagata::{Code, PACKS, PromptId, SHARED_PROMPTS};
+use hinagata::{Code, PACKS, PromptId, SHARED_PROMPTS, edit::PromptForm};
 use serde_json::json;
 
 use crate::{
     failure::Failure,
     output::{self, Format},
-    scaffold::{self, NewFile},
+    scaffold,
     workspace::{Globals, Workspace},
 };
 
@@ -51,7 +51,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     }
     let place = arguments.place.trim_end_matches('/');
     let source = format!("{place}/{id}");
-    scaffold::create_directory(&workspace.host.root.path.join(&source), &arguments.files(&id))?;
+    scaffold::create_directory(
+        &workspace.host.root.path.join(&source),
+        &arguments.form().skeleton_files(&id),
+    )?;
     warn_if_shadowed(&workspace, &id, &source);
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"prompt_id": id.as_str(), "source": source})),
@@ -60,26 +63,14 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 }
 
 impl Arguments {
-    fn files(&self, id: &PromptId) -> Vec<NewFile> {
-        let title = title(id);
-        let file = |path, skeleton: &str| NewFile { path, content: skeleton.replace("TITLE", &title) };
+    fn form(&self) -> PromptForm {
         match (self.full, self.messages, self.module) {
-            (true, ..) => vec![
-                file("prompt.py", include_str!("../../skeletons/new/prompt.py")),
-                file("template.md", include_str!("../../skeletons/new/full.md")),
-            ],
-            (_, true, _) => vec![file("prompt.yaml", include_str!("../../skeletons/new/prompt.yaml"))],
-            (.., true) => vec![file("module.yaml", include_str!("../../skeletons/new/module.yaml"))],
-            _ => vec![file("template.md", include_str!("../../skeletons/new/template.md"))],
+            (true, ..) => PromptForm::Full,
+            (_, true, _) => PromptForm::Messages,
+            (.., true) => PromptForm::Module,
+            _ => PromptForm::Simple,
         }
     }
-}
-
-/// `daily_report` as `Daily report`.
-fn title(id: &PromptId) -> String {
-    let words = id.as_str().replace('_', " ");
-    let mut letters = words.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Warns if the id does not refer to the new prompt.
@@ -110,16 +101,5 @@ fn warn_if_shadowed(workspace: &Workspace, id: &PromptId, source: &str) {
                 "add it to `catalog.paths` in hinagata.toml",
             );
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_title_starts_with_a_capital() {
-        let title_of = |name: &str| title(&PromptId::new(name).expect("is an id"));
-        assert_eq!((title_of("daily_report"), title_of("x")), ("Daily report".into(), "X".into()));
     }
 }

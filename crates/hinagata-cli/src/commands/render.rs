@@ -1,23 +1,26 @@
 //! `hina render`: fills a prompt.
 
+mod chat_template;
 #[cfg(feature = "watch")]
 mod watch;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hinagata::{
     Content, Message, Rendered, RenderedBody, Warning,
     module::driver::{Formatted, OutputFormat},
     secret::Redactor,
 };
 
+use self::chat_template::TemplateArguments;
 use crate::{
     call::CallArguments,
     failure::Failure,
     hints::hint_text,
     output::{self, Format, sanitize_text},
-    request::{self, RequestArguments, format_parser},
-    workspace::{Globals, Workspace},
+    request::{self, RequestArguments},
+    workspace::{FrozenArgument, Globals, Workspace},
 };
 
 /// Render a prompt and print the result
@@ -31,12 +34,18 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     call: CallArguments,
 
-    /// Format of the result: text, messages or the request body of a provider
-    #[arg(long, value_parser = format_parser())]
-    format: Option<OutputFormat>,
+    /// Format of the result: text, messages, the request body of a provider, or the text that a local model reads
+    #[arg(long, value_parser = render_format_parser())]
+    format: Option<RenderFormat>,
+
+    #[command(flatten)]
+    chat_template: TemplateArguments,
 
     #[command(flatten)]
     request: RequestArguments,
+
+    #[command(flatten)]
+    frozen: FrozenArgument,
 
     /// Render again whenever the prompt, its files, its variables or the settings change
     #[arg(long)]
@@ -48,12 +57,34 @@ const EXAMPLES: &str = r#"Examples:
   hina render coding_system agent_name=Rumi 'tools:=@tools.yaml' --strict
   hina render daily_report --vars report.json --format messages
   hina render daily_report --vars report.json --format anthropic --model claude-opus-4-5
+  hina render daily_report --format chat-template --template models/llama
   hina render coding_system --agent rumi --context model=large
   echo 'What is new?' | hina render question text=@-
   hina render daily_report --vars report.json --watch
   hina explain general_system agent_name=Rumi      where every part came from"#;
 
+/// What the result is shown as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum RenderFormat {
+    Output(OutputFormat),
+    /// Written by the chat template of a model.
+    ChatTemplate,
+}
+
+fn render_format_parser() -> impl TypedValueParser<Value = RenderFormat> {
+    const NAME: &str = "chat-template";
+    let value = |format: OutputFormat| PossibleValue::new(format.name()).help(format.description());
+    let own = PossibleValue::new(NAME)
+        .help("The text that a local model reads, written by the template in `--template`");
+    let known = |name: String| match name.as_str() {
+        NAME => Ok(RenderFormat::ChatTemplate),
+        other => OutputFormat::from_name(other).map(RenderFormat::Output).ok_or("unknown format"),
+    };
+    PossibleValuesParser::new(OutputFormat::ALL.map(value).into_iter().chain([own])).try_map(known)
+}
+
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
+    let globals = &arguments.frozen.apply_to(globals);
     if !arguments.watch {
         return render_once(arguments, globals).map(drop);
     }
@@ -65,24 +96,66 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
 
 /// Prints the result; the files that hooks and parameters read on the way.
 fn render_once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>, Failure> {
-    let workspace = Workspace::open(globals)?;
+    let workspace = arguments.call.open_workspace(globals)?;
     let call = arguments.call.read()?;
     let engine = workspace.open_engine()?;
     let mut rendered = call.render_prompt(&workspace, &engine)?;
     let redactor = workspace.redactor();
+    if let Some(text) = arguments.chat_text(&rendered)? {
+        return print_chat_text(&workspace, &rendered, &text, globals).map(|()| rendered.read_files);
+    }
     let made = arguments.build_request(&rendered, &redactor)?;
     rendered.warnings.extend(request::redaction_warnings(&redactor));
-    print(&workspace, &rendered, (arguments.format, made.as_ref()), globals)?;
+    print(&workspace, &rendered, (arguments.output_format(), made.as_ref()), globals)?;
     Ok(rendered.read_files)
 }
 
 impl Arguments {
+    /// The format, unless a chat template writes the result.
+    fn output_format(&self) -> Option<OutputFormat> {
+        match self.format {
+            Some(RenderFormat::Output(format)) => Some(format),
+            Some(RenderFormat::ChatTemplate) | None => None,
+        }
+    }
+
+    /// The text of a chat template, if one is named.
+    fn chat_text(&self, rendered: &Rendered) -> Result<Option<String>, Failure> {
+        match self.format {
+            None if !self.chat_template.is_named() => Ok(None),
+            Some(RenderFormat::ChatTemplate) | None => {
+                self.request.check_format(None)?;
+                self.chat_template.format_text(rendered).map(Some)
+            }
+            Some(RenderFormat::Output(_)) if self.chat_template.is_named() => {
+                Err(Failure::usage_error("`--template` needs `--format chat-template`"))
+            }
+            Some(RenderFormat::Output(_)) => Ok(None),
+        }
+    }
+
     /// The provider request, if one is requested.
     fn build_request(&self, rendered: &Rendered, redactor: &Redactor) -> Result<Option<Formatted>, Failure> {
-        let options = self.request.apply_to(self.format, rendered.request_options(), redactor)?;
-        let driver = self.format.and_then(OutputFormat::driver);
+        let options = self.request.apply_to(self.output_format(), rendered.request_options(), redactor)?;
+        let driver = self.output_format().and_then(OutputFormat::driver);
         Ok(driver.map(|driver| rendered.format_request(driver, &options)).transpose()?)
     }
+}
+
+/// Prints the text of a chat template.
+fn print_chat_text(
+    workspace: &Workspace,
+    rendered: &Rendered,
+    text: &str,
+    globals: &Globals,
+) -> Result<(), Failure> {
+    if Format::from_globals(globals) == Format::Json {
+        let mut all = formatted_json(rendered, None, None);
+        all["body"] = text.into();
+        return output::print_json(&all);
+    }
+    print_warnings(workspace, &rendered.warnings);
+    output::print_exactly(text)
 }
 
 fn print(

@@ -21,7 +21,7 @@ use crate::{
     signals::{Hangups, stop_signal},
     telemetry::Telemetry,
     terminal,
-    workspace::{Globals, Workspace},
+    workspace::{FrozenArgument, Globals, Workspace},
 };
 
 /// Serve prompts over HTTP
@@ -42,9 +42,30 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
+    /// Serve the web page from the files of a directory, for whoever changes it; loopback addresses only
+    #[cfg(feature = "page")]
+    #[arg(long, value_name = "DIR")]
+    page: Option<PathBuf>,
+
+    #[command(flatten)]
+    frozen: FrozenArgument,
+
     /// Ask the running daemon whether it is ready, and exit; exit code 5 if not
     #[arg(long)]
     check: bool,
+}
+
+impl Arguments {
+    #[cfg(feature = "page")]
+    fn page_directory(&self) -> Option<PathBuf> {
+        self.page.clone()
+    }
+
+    #[cfg(not(feature = "page"))]
+    #[expect(clippy::unused_self, reason = "the page is not built in")]
+    fn page_directory(&self) -> Option<PathBuf> {
+        None
+    }
 }
 
 const EXAMPLES: &str = "Examples:
@@ -67,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     if let Some(old) = &old {
         globals = legacy::with_config(&globals, old)?;
     }
-    let globals = &globals;
+    let globals = &arguments.frozen.apply_to(&globals);
     if arguments.check {
         let workspace = Workspace::open_quietly(globals)?;
         return check::check_daemon(ServerSettings::from_settings(&workspace.host.settings)?.listen, globals);
@@ -80,7 +101,7 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_name("hinagata").build();
     let runtime = runtime.map_err(|error| Failure::system_error(format!("cannot start threads: {error}")))?;
     let links = telemetry.as_ref().map(Telemetry::link_spans);
-    let served = runtime.block_on(serve(&workspace, globals, links, listener));
+    let served = runtime.block_on(serve(&workspace, globals, links, listener, arguments.page_directory()));
     // Abandoned renders are not waited for.
     runtime.shutdown_background();
     served
@@ -91,17 +112,21 @@ async fn serve(
     globals: &Globals,
     link_span: Option<LinkSpan>,
     listener: Option<TcpListener>,
+    page_directory: Option<PathBuf>,
 ) -> Result<(), Failure> {
     let manager = ServiceManager::from_variables(|name| env::var_os(name));
+    let engine = workspace.daemon_engine()?;
+    workspace.host.check_lock(&engine.catalog())?;
     let server = Server::open(ServerOptions {
         workspace: Arc::clone(&workspace.host),
-        engine: workspace.daemon_engine()?,
+        engine,
         link_span,
         sandbox: Some(Arc::new({
             let settings = workspace.host.settings.clone();
             move || PythonState::find(&settings).health()
         })),
         listener,
+        page_directory,
     })
     .await?;
     for warning in server.warnings() {

@@ -3,9 +3,11 @@
 use hinagata::{
     Diagnostic, RenderLimits,
     definition::{Body, Definition, Hook, Inherited, Message, ModuleBody, Origin, Parameter},
+    exchange::{Format as PromptFormat, Report},
     settings::group_digits,
 };
 
+use super::import::loss_line;
 use crate::{
     completion,
     failure::Failure,
@@ -20,13 +22,17 @@ use crate::{
 #[derive(clap::Args)]
 #[command(after_help = "Examples:\n  hina show general_system\n  hina show general_system --json")]
 pub(crate) struct Arguments {
-    /// The prompt, by any of its names
+    /// The prompt, by any of its names, or the path of a file of another format
     #[arg(add = completion::complete_prompts())]
     id: String,
+
+    /// The format of the file, if the prompt is a path and its content does not tell it
+    #[arg(long, value_name = "FORMAT", value_parser = crate::call::parse_format)]
+    from: Option<PromptFormat>,
 }
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    let workspace = Workspace::open(globals)?;
+    let workspace = Workspace::open_for(globals, &arguments.id, arguments.from)?;
     let catalog = workspace.open_catalog();
     let choice = catalog.choose(&arguments.id)?;
     let found = catalog.inherited_definition(&choice)?;
@@ -34,8 +40,16 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     for unread in catalog.unread_for(&arguments.id, &choice) {
         workspace.print_warning(&unread);
     }
+    let report = catalog.foreign_report(&choice.entry);
     if Format::from_globals(globals) == Format::Json {
-        return output::print_json(&found.to_json(&limits));
+        let mut shown = found.to_json(&limits);
+        if let Some(report) = report {
+            shown["losses"] = report.to_json();
+        }
+        return output::print_json(&shown);
+    }
+    for loss in report.into_iter().flat_map(Report::losses) {
+        output::print_status(&loss_line(&workspace, loss));
     }
     for error in &found.definition.warnings {
         workspace.print_warning(&Diagnostic::warning(&*found.definition.source, error.clone()));
@@ -147,6 +161,7 @@ fn parameter(workspace: &Workspace, parameter: &Parameter) -> Vec<String> {
         (_, Origin::Project(value)) => {
             crate::diagnostic::truncate_for_display(&value.to_json().to_string(), 40)
         }
+        (_, Origin::Conversation(value)) => format!("{} of the caller", value.as_str()),
         (Some(value), _) => crate::diagnostic::truncate_for_display(&value.to_string(), 40),
         (None, _) => "-".to_owned(),
     };

@@ -8,7 +8,7 @@ use crate::{
     exit,
     failure::Failure,
     output::{self, Format, sanitize_text},
-    workspace::{Globals, Workspace},
+    workspace::Globals,
 };
 
 /// Check variables against what a prompt declares
@@ -26,7 +26,7 @@ const EXAMPLES: &str = "Examples:
   hina validate coding_system --vars call.json --json";
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
-    let workspace = Workspace::open(globals)?;
+    let workspace = arguments.call.open_workspace(globals)?;
     let (call, engine) = (arguments.call.read()?, workspace.open_engine()?);
     let found = call.validate_variables(&workspace, &engine)?;
     workspace.warn_unread(&engine.catalog());

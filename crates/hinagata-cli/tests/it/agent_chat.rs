@@ -216,3 +216,32 @@ fn a_context_can_be_given_as_files_or_as_messages() {
     let given = messages("messages.json");
     assert_eq!((&given[1]["content"], &given[2]["content"]), (&json!("The lamp is red."), &json!("Go")));
 }
+
+#[test]
+fn attached_files_have_the_marks_of_the_packed_ones() {
+    let (place, provider) = (place(), FakeProvider::start());
+    let root = place.path();
+    let (packed, other) =
+        ("ghp_A7bC9dE1fG3hI5jK7lM9nO1pQ3rS5tU7vW9x", "ghp_Z8yX6wV4uT2sR9qP7oN5mL3kJ1iH8gF6eD4c");
+    write(root, "lamp.md", &format!("Its token is {packed}.\n"));
+    write(root, "attached/a.txt", &format!("{other} and {packed}\n"));
+    let file = json!({"type": "file", "file": {"path": "a.txt", "mime_type": "text/plain"}});
+    write(root, "history.json", &json!([{"role": "user", "content": [file]}]).to_string());
+    let call = [
+        "agent",
+        "chat",
+        "manager",
+        "Compare",
+        "--model",
+        "m",
+        "--history",
+        "history.json",
+        "--files",
+        "attached",
+    ];
+    let (code, _, talk) = hina(root, &provider, &call);
+    assert_eq!(code, Some(0), "{talk}");
+    let asked = provider.received()[0].body["messages"].to_string();
+    let marks = asked.matches("«redacted:github-token»").count();
+    assert_eq!((marks, asked.matches("«redacted:github-token-2»").count()), (2, 1), "{asked}");
+}

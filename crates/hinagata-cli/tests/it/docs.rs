@@ -30,12 +30,14 @@ fn commands_answer_as_the_pages_say() {
     for page in [
         "README.md",
         "docs/guides/pack-a-workspace.md",
+        "docs/guides/test-prompts.md",
         "docs/guides/use-hooks.md",
         "docs/guides/write-prompts.md",
         "docs/reference/cli.md",
         "docs/reference/errors.md",
         "docs/reference/models.md",
         "docs/reference/module-files.md",
+        "docs/reference/packs.md",
         "docs/reference/processes.md",
         "docs/reference/source-map.md",
     ] {

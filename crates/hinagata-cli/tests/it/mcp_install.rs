@@ -182,7 +182,7 @@ fn nothing_is_written_without_consent() {
 
 /// Runs a command at a terminal, and types each answer when the question is there. Returns the exit code and what the
 /// terminal shows.
-fn run_at_terminal(home: &Home, arguments: &[&str], answers: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn run_at_terminal(mut command: Command, answers: &[&str]) -> (Option<i32>, String) {
     let user = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
     grantpt(&user).and_then(|()| unlockpt(&user)).expect("can be opened");
     let name = ptsname(&user, Vec::new()).expect("has a name");
@@ -193,7 +193,6 @@ fn run_at_terminal(home: &Home, arguments: &[&str], answers: &[&str]) -> (Option
             options.read(true).write(true).custom_flags(flags).open(OsStr::from_bytes(name.as_bytes()));
         opened.expect("opens")
     };
-    let mut command = home.command(arguments);
     command.stdin(program_side()).stdout(program_side()).stderr(program_side());
     let mut child = command.spawn().expect("starts");
     // The terminal ends when nobody else has it.
@@ -219,7 +218,7 @@ fn at_a_terminal_the_change_is_shown_and_confirmed() {
     let root = home.path("prompts").display().to_string();
     let arguments = ["mcp", "install", "cursor", "--root", &root];
     for answers in [&["n"][..], &[""], &["perhaps", "no"]] {
-        let (code, shown) = run_at_terminal(&home, &arguments, answers);
+        let (code, shown) = run_at_terminal(home.command(&arguments), answers);
         assert_eq!(code, Some(6), "{shown}");
         assert!(
             shown.contains("+    \"prompts\": {") && shown.contains("write ~/.cursor/mcp.json? [y/N]"),
@@ -229,11 +228,11 @@ fn at_a_terminal_the_change_is_shown_and_confirmed() {
         assert_eq!(shown.contains("answer y or n"), answers.len() > 1, "{shown}");
         assert!(!home.path("home/.cursor/mcp.json").exists());
     }
-    let (code, shown) = run_at_terminal(&home, &arguments, &["y"]);
+    let (code, shown) = run_at_terminal(home.command(&arguments), &["y"]);
     assert_eq!(code, Some(0), "{shown}");
     assert!(shown.contains("wrote `prompts` to ~/.cursor/mcp.json"), "{shown}");
     assert!(home.read("home/.cursor/mcp.json").contains(&root));
-    let (code, shown) = run_at_terminal(&home, &arguments, &[]);
+    let (code, shown) = run_at_terminal(home.command(&arguments), &[]);
     assert!(code == Some(0) && shown.contains("has this entry already"), "{shown}");
 }
 

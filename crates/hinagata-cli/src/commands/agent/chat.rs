@@ -145,8 +145,7 @@ impl Conversation<'_> {
         let llm = self.workspace.host.llm()?;
         let settings = &self.workspace.host.settings;
         let choice = llm.choose_model(arguments.request.model(), invoked.agent.model.as_deref())?;
-        let redactor = self.workspace.redactor();
-        let base = arguments.request.with_files(RequestOptions::default(), &redactor)?;
+        let base = arguments.request.with_files(RequestOptions::default(), &invoked.redactor)?;
         let set = if arguments.no_tools { None } else { self.engine.tool_set() };
         let tools = ChatTools::new(set, invoked.agent.tools.as_deref(), settings);
         let host = Terminal { workspace: self.workspace, session: self.session.as_ref() };
@@ -160,7 +159,7 @@ impl Conversation<'_> {
             host: &host,
         };
         let ended = new_runtime()?.block_on(chat.run_chat(&invoked))?;
-        print_warnings(self.workspace, &request::redaction_warnings(&redactor));
+        print_warnings(self.workspace, &request::redaction_warnings(&invoked.redactor));
         self.history.extend(ended.messages.iter().cloned());
         self.print(&ended, &invoked.to_json_with(hint_text)["warnings"], format)
     }

@@ -175,13 +175,13 @@ impl InvokeArguments {
         workspace: &Workspace,
         format: Format,
     ) -> Result<(), Failure> {
-        let (model, redactor) = (invoked.agent.model.clone(), workspace.redactor());
+        let model = invoked.agent.model.clone();
         let options = RequestOptions { model, ..RequestOptions::default() };
-        let options = self.request.apply_to(self.format, options, &redactor)?;
+        let options = self.request.apply_to(self.format, options, &invoked.redactor)?;
         match (self.format, format) {
             (Some(OutputFormat::Request(driver)), _) => {
                 let made = driver.format(&invoked.prompt(), &options).map_err(module_error)?;
-                print_warnings(workspace, &request::redaction_warnings(&redactor));
+                print_warnings(workspace, &request::redaction_warnings(&invoked.redactor));
                 request::print_request(&made, format)
             }
             (Some(OutputFormat::Text), Format::Text) => output::print_exactly(&invoked.text()),

@@ -2,10 +2,11 @@
 
 use std::time::SystemTime;
 
+use hinagata::PromptId;
 use hinagata_packs::{PackDetails, PackSummary, Packs, Replacement, ReplacementKind, ReplacementState};
 use serde_json::json;
 
-use super::{open_packs, page};
+use super::{open_packs, page, review_pack};
 use crate::{
     completion,
     failure::Failure,
@@ -16,8 +17,8 @@ use crate::{
 
 /// Approve the current content of a pack
 ///
-/// On a terminal, the command shows the contents of the pack and asks for confirmation, also for every proposed
-/// replacement. Later changes are not used until you approve them.
+/// On a terminal, the command shows the same as `hina pack show`, with the differences from what you approved before, and
+/// asks for confirmation, also for every proposed replacement. Later changes are not used until you approve them.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
@@ -47,19 +48,20 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let mut packs = open_packs(&workspace)?;
     let asks = terminal::can_ask() && !arguments.yes && !globals.json;
-    let details = packs.show(&arguments.pack)?;
-    if asks && !ask_approval(&workspace, &details)? {
-        return output::print_text("nothing was approved\n");
-    }
-    // Approves exactly the shown files. Later changes are not covered.
+    let details = if asks {
+        let review = review_pack(&workspace, &packs, &arguments.pack, false)?;
+        output::print_status(&format!("{}\n", page::format_review(&workspace, &review)));
+        if !terminal::ask_yes("approve this pack?")? {
+            return output::print_text("nothing was approved\n");
+        }
+        review.details
+    } else {
+        packs.outline(&arguments.pack)?
+    };
+    // If something was shown, exactly that is approved. Later changes are not covered.
     let summary = packs.approve(&arguments.pack, details.content.as_ref(), SystemTime::now())?;
     let decided = decide(arguments, &mut packs, &details, asks)?;
     print_report(&summary, &decided, &open_proposals(&details, &decided), globals)
-}
-
-fn ask_approval(workspace: &Workspace, details: &PackDetails) -> Result<bool, Failure> {
-    output::print_status(&format!("{}\n", page::format_details(workspace, details)));
-    Ok(terminal::ask_yes("approve this pack?")?)
 }
 
 /// Accepts and declines proposals: as the arguments say, and as the user answers.
@@ -98,13 +100,18 @@ fn open_proposals<'d>(details: &'d PackDetails, decided: &[Replacement]) -> Vec<
     let is_open = |one: &&Replacement| {
         let known = decided.iter().any(|decided| decided.replaces == one.replaces);
         let is_there = match one.kind {
-            ReplacementKind::Prompt => true,
+            ReplacementKind::Prompt => has_prompt(details, &one.by),
             ReplacementKind::Tool => has_tool(details, &one.by),
             ReplacementKind::Flow => false,
         };
         is_there && one.state == ReplacementState::Open && !known
     };
     details.replaces.iter().filter(is_open).collect()
+}
+
+/// Whether the pack has the prompt that it proposes.
+fn has_prompt(details: &PackDetails, by: &str) -> bool {
+    PromptId::new(by).is_ok_and(|id| details.prompts.iter().any(|prompt| prompt.prompt_id == id))
 }
 
 /// Whether the pack has the tool that it proposes, named with or without the pack.

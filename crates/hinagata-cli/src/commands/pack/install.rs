@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use hinagata::Approval;
-use hinagata_packs::InstallOptions;
+use hinagata_packs::{InstallOptions, SignaturePolicy};
 
 use super::{open_packs, page};
 use crate::{
@@ -32,7 +32,11 @@ const EXAMPLES: &str = "Examples:
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let options = InstallOptions { replace: arguments.replace, ..InstallOptions::default() };
+    let options = InstallOptions {
+        replace: arguments.replace,
+        signatures: SignaturePolicy::from_settings(&workspace.host.settings)?,
+        ..InstallOptions::default()
+    };
     let installed = open_packs(&workspace)?.install(&arguments.source, &options)?;
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&installed),

@@ -1,7 +1,9 @@
 //! The details of a pack for review.
 
-use hinagata_packs::{PackDetails, Problem, PythonFile, Replacement};
+use hinagata_check::hidden_text;
+use hinagata_packs::{PackDetails, PackReview, Problem, PythonFile, Replacement};
 
+use super::verify;
 use crate::{
     output::{self, sanitize_text, serialized_name},
     workspace::Workspace,
@@ -42,6 +44,66 @@ pub(super) fn format_details(workspace: &Workspace, pack: &PackDetails) -> Strin
     section(&mut page, "Conflicts with other packs", conflicts.collect());
     section(&mut page, "Problems", pack.problems.iter().map(|one| problem(workspace, one)).collect());
     page
+}
+
+/// A pack for review.
+pub(super) fn format_review(workspace: &Workspace, review: &PackReview) -> String {
+    let mut page = format_details(workspace, &review.details);
+    let abilities = review.abilities.iter().flat_map(|ability| {
+        let row = |(index, sentence): (usize, &&'static str)| {
+            let file = if index == 0 { ability.file.clone() } else { String::new() };
+            vec![file, (*sentence).to_owned()]
+        };
+        ability.may.iter().enumerate().map(row).collect::<Vec<_>>()
+    });
+    section(&mut page, "What its Python may do", abilities.collect());
+    let notices = review.notices.iter().map(|notice| {
+        vec![
+            format!("{} {}:{}:{}", notice.kind, notice.file, notice.line, notice.column),
+            notice.message.clone(),
+        ]
+    });
+    section(&mut page, "Hidden characters and secrets", notices.collect());
+    let findings = review.findings.iter().map(|finding| {
+        let place = match finding.place() {
+            None => String::new(),
+            Some(place) if place.column == 0 => format!(":{}", place.line),
+            Some(place) => format!(":{}:{}", place.line, place.column),
+        };
+        let file = workspace.display_path(finding.file());
+        vec![
+            format!("{} {file}{place}", finding.level.as_str()),
+            finding.code.code.to_owned(),
+            finding.error.message().to_owned(),
+        ]
+    });
+    section(&mut page, "Findings of `hina check`", findings.collect());
+    if let Some(changes) = &review.changes {
+        page.push_str("\nChanges since you approved it\n");
+        page.push_str(&verify::format_changes(changes));
+    }
+    for file in review.code.iter().flatten() {
+        let note = file.note.map(|note| format!(" ({note})")).unwrap_or_default();
+        page.push_str(&format!("\n== {}, {} bytes{note}\n", sanitize_text(&file.path), file.size));
+        for (number, line) in file.text.iter().flat_map(|text| text.lines()).enumerate() {
+            page.push_str(format!("{:5}  {}", number + 1, visible_text(line)).trim_end());
+            page.push('\n');
+        }
+    }
+    page
+}
+
+/// A line of a file, with hidden characters written out.
+pub(super) fn visible_text(line: &str) -> String {
+    let (mut text, mut end) = (String::new(), 0);
+    for ((from, to), _) in hidden_text(line) {
+        let (from, to) = (from as usize, to as usize);
+        text.push_str(&line[end..from]);
+        text.extend(line[from..to].escape_unicode());
+        end = to;
+    }
+    text.push_str(&line[end..]);
+    sanitize_text(&text)
 }
 
 fn names(names: &[String]) -> Vec<Vec<String>> {

@@ -1,6 +1,6 @@
 //! `hina pack show`.
 
-use super::{open_packs, page};
+use super::{open_packs, page, review_pack};
 use crate::{
     completion,
     failure::Failure,
@@ -10,21 +10,25 @@ use crate::{
 
 /// Show the contents of a pack
 ///
-/// Prints prompts, partials, Python with declared permissions, proposed replacements, names shared with other packs,
-/// and problems. Runs nothing.
+/// Prints prompts, partials, Python with what it may do, proposed replacements, names shared with other packs, hidden
+/// characters, secrets, the findings of a check, and the differences from what you approved before. Runs nothing.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  hina pack show git_toolkit\n  hina pack show git_toolkit --json")]
+#[command(after_help = "Examples:\n  hina pack show git_toolkit\n  hina pack show git_toolkit --code | less")]
 pub(super) struct Arguments {
     /// The pack
     #[arg(add = completion::complete_packs())]
     pack: String,
+
+    /// Print all files, too
+    #[arg(long)]
+    code: bool,
 }
 
 pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     let workspace = Workspace::open(globals)?;
-    let details = open_packs(&workspace)?.show(&arguments.pack)?;
+    let review = review_pack(&workspace, &open_packs(&workspace)?, &arguments.pack, arguments.code)?;
     match Format::from_globals(globals) {
-        Format::Json => output::print_json(&details),
-        Format::Text => output::print_text(&page::format_details(&workspace, &details)),
+        Format::Json => output::print_json(&review),
+        Format::Text => output::print_text(&page::format_review(&workspace, &review)),
     }
 }

@@ -3,7 +3,7 @@
 use hinagata::Approval;
 use hinagata_packs::{FileDiff, Verification};
 
-use super::open_packs;
+use super::{open_packs, page::visible_text};
 use crate::{
     completion, exit,
     failure::Failure,
@@ -53,9 +53,16 @@ fn text(found: &Verification) -> String {
         sanitize_text(&found.version),
         found.state
     );
-    for refused in &found.refused {
-        text.push_str(&format!("  refused {} ({})\n", sanitize_text(&refused.path), refused.reason));
-    }
+    text.push_str(&format_changes(found));
+    text
+}
+
+/// The files that differ from what was approved, with their differences.
+pub(super) fn format_changes(found: &Verification) -> String {
+    let refused = found.refused.iter();
+    let mut text: String = refused
+        .map(|refused| format!("  refused {} ({})\n", sanitize_text(&refused.path), refused.reason))
+        .collect();
     text.extend(found.files.iter().map(file));
     text
 }
@@ -64,7 +71,7 @@ fn file(file: &FileDiff) -> String {
     let note = file.note.map(|note| format!(" ({note})")).unwrap_or_default();
     let mut text = format!("  {} {}{note}\n", serialized_name(&file.change), sanitize_text(&file.path));
     for line in file.diff.iter().flat_map(|diff| diff.lines()) {
-        text.push_str(format!("    {}", sanitize_text(line)).trim_end());
+        text.push_str(format!("    {}", visible_text(line)).trim_end());
         text.push('\n');
     }
     text

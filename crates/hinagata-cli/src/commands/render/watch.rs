@@ -36,6 +36,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     );
     watched.extend(workspace.host.libraries.iter().flat_map(Library::prompt_directories));
     watched.extend(arguments.call.files());
+    watched.extend(arguments.call.foreign_file(globals));
     watched.extend(workspace.host.user_config.path.clone());
     let (sender, changes) = mpsc::channel();
     // It watches before anything is read, so that no change is missed.
