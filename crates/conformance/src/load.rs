@@ -110,6 +110,23 @@ pub(crate) fn read_vectors<T: DeserializeOwned, C: Case>(
     Ok(found)
 }
 
+/// Calls `visit` with every vector of `dir` and the kind of its file.
+pub(crate) fn each_vector<T: DeserializeOwned>(
+    dir: &Path,
+    mut visit: impl FnMut(&str, T),
+) -> Result<(), InputError> {
+    for path in case_files(dir)? {
+        let mut document = document(&path)?;
+        let Some(kind) = document.get("kind").and_then(Value::as_str).map(str::to_owned) else {
+            return Err(InputError::new(&path, "`kind` is missing"));
+        };
+        for value in list(&path, &mut document, "vectors")? {
+            visit(&kind, decode(&path, value)?);
+        }
+    }
+    Ok(())
+}
+
 fn case_files(dir: &Path) -> Result<Vec<PathBuf>, InputError> {
     let read = |error: std::io::Error| InputError::new(dir, format!("cannot read the directory: {error}"));
     let mut files = Vec::new();

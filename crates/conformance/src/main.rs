@@ -27,6 +27,9 @@ struct Arguments {
     /// List the kinds that this build has an engine for
     #[arg(long, exclusive = true)]
     kinds: bool,
+    /// Print the questions of kind `module`, one JSON object on each line, and run nothing
+    #[arg(long)]
+    questions: bool,
     /// Run only cases whose id contains this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
@@ -64,6 +67,7 @@ impl Arguments {
             eprintln!("{}", report.summary());
         } else {
             print!("{}", report.describe_unused());
+            print!("{}", conformance::kinds::exchange::describe_refused());
             println!("{}", report.summary());
         }
     }
@@ -78,9 +82,29 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     };
+    if arguments.questions {
+        return print_questions(kind, dir);
+    }
     match run_all(&arguments, kind, dir) {
         Ok(report) if report.failed() == 0 => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn print_questions(kind: Kind, dir: &Path) -> ExitCode {
+    if kind.name != "module" {
+        eprintln!("error: only the kind `module` has questions");
+        return ExitCode::from(2);
+    }
+    match conformance::kinds::module::list_questions(dir) {
+        Ok(questions) => {
+            questions.iter().for_each(|question| println!("{question}"));
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(2)

@@ -1,6 +1,7 @@
 //! Adapters of the product's engines, one for each kind of cases.
 
 mod context;
+mod exchange;
 mod gotemplate;
 mod jinja;
 mod module;
@@ -8,6 +9,7 @@ mod rumi;
 mod workflow;
 
 pub use context::Context;
+pub use exchange::Exchange;
 pub use gotemplate::{GoTemplate, go_options};
 pub use jinja::{Jinja, jinja_options};
 pub use module::Module;

@@ -1,6 +1,7 @@
 //! The kinds of cases: one module each, with the format, the comparison and the trait of the engine.
 
 pub mod context;
+pub mod exchange;
 pub mod gotemplate;
 pub mod jinja;
 pub mod module;
@@ -29,6 +30,11 @@ pub const KINDS: &[Kind] = &[
         name: "context",
         ready: engines::Context::READY,
         load: |dir| context::load_cases(dir, &engines::Context),
+    },
+    Kind {
+        name: "exchange",
+        ready: engines::Exchange::READY,
+        load: |dir| exchange::load_cases(dir, &engines::Exchange),
     },
     Kind {
         name: "gotemplate",

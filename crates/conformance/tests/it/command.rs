@@ -60,7 +60,7 @@ fn usage_errors_and_unreadable_input_give_exit_code_2() {
     for (arguments, message) in [
         (
             &["jinja2", "jinja"][..],
-            "unknown kind `jinja2`; expected one of context, gotemplate, jinja, module, rumi",
+            "unknown kind `jinja2`; expected one of context, exchange, gotemplate, jinja, module, rumi",
         ),
         (&["jinja"], "<DIR>"),
         (&["gotemplate", "not-json"], "one.json: not valid JSON"),

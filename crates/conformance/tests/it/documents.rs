@@ -163,10 +163,10 @@ fn source_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// The text of every source file of the crates.
+/// The text of every source file of the crates and of the packages for other languages.
 fn sources() -> String {
-    let files = source_files(&project().join("crates"));
-    files.iter().map(|path| fs::read_to_string(path).expect("readable")).collect()
+    let files = ["crates", "sdk/python/src"].map(|directory| source_files(&project().join(directory)));
+    files.iter().flatten().map(|path| fs::read_to_string(path).expect("readable")).collect()
 }
 
 #[test]

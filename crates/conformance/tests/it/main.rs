@@ -3,5 +3,6 @@
 mod architecture;
 mod command;
 mod documents;
+mod originals;
 mod runner;
 mod source_map;

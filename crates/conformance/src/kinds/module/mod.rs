@@ -13,7 +13,7 @@ mod workflow;
 use std::path::Path;
 use std::time::Duration;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::case::{Bounds, Case, Mismatch, Side};
@@ -41,7 +41,8 @@ fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<V
 }
 
 /// How a module is compiled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Compiling {
     /// With titles, in standard order.
     Standard,
@@ -52,7 +53,8 @@ pub enum Compiling {
 }
 
 /// A question to the engine.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ModuleQuestion {
     /// Merges modules. An inner list is merged first.
     Merge(Value),
@@ -97,6 +99,22 @@ pub fn load_cases(dir: &Path, engine: &'static dyn ModuleEngine) -> Result<Vec<L
         let questions = questions(kind, &vector);
         (!questions.is_empty()).then(|| EngineCase { id: vector.id, questions, engine })
     })
+}
+
+/// The questions of the vectors of `dir` as JSON, for engines behind another language: `id`, `run`, `question`,
+/// `expected`, and `is_error` where any error is expected.
+///
+/// # Errors
+/// As [`load_cases`].
+pub fn list_questions(dir: &Path) -> Result<Vec<Value>, InputError> {
+    let mut all = Vec::new();
+    load::each_vector(dir, |kind, vector: Vector| {
+        all.extend(questions(kind, &vector).into_iter().map(|(run, question, expected)| {
+            json!({"id": vector.id, "run": run, "question": question, "is_error": expected.is_none(),
+                "expected": expected})
+        }));
+    })?;
+    Ok(all)
 }
 
 /// A label for the report, a question, and the expected answer, or `None` for any error.
