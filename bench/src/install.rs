@@ -5,15 +5,20 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result, bail};
 
 /// The packers that `context` is measured against.
 const REPOMIX: &str = "repomix@1.18.1";
 const CODE2PROMPT: &str = "4.3.0";
+/// The evaluator that `test` is measured against.
+const PROMPTFOO: &str = "promptfoo@0.121.20";
 
 /// The variable with the path of a `hina` that is measured instead of a new build.
 pub(crate) const HINA: &str = "HINAGATA_BENCH_HINA";
+/// The variable with the path of a wheel that is measured instead of a new build.
+const WHEEL: &str = "HINAGATA_BENCH_WHEEL";
 /// The variable with the directory of everything that is kept between runs; `bench/run` reads it.
 pub(crate) const CACHE: &str = "HINAGATA_CACHE";
 
@@ -45,16 +50,76 @@ impl Installer {
         Ok(python)
     }
 
+    /// A Python with Jinja2 and ruff.
+    pub(crate) fn checkers(&self) -> Result<PathBuf> {
+        self.venv("check", &self.home.join("peers/check/requirements.txt"))
+    }
+
     /// A Python with FastMCP.
     pub(crate) fn fastmcp(&self) -> Result<PathBuf> {
         self.venv("fastmcp", &self.home.join("peers/fastmcp/requirements.txt"))
     }
 
+    /// The command of ruff.
+    pub(crate) fn ruff(&self) -> Result<PathBuf> {
+        Ok(self.venv("ruff", &self.home.join("peers/ruff/requirements.txt"))?.with_file_name("ruff"))
+    }
+
+    /// A Python with Jinja2, minijinja and our wheel: the one that [`WHEEL`] names, or built as it is shipped.
+    pub(crate) fn wheel(&self) -> Result<PathBuf> {
+        static INSTALLED: OnceLock<PathBuf> = OnceLock::new();
+        if let Some(python) = INSTALLED.get() {
+            return Ok(python.clone());
+        }
+        let python = self.venv("python-wheel", &self.home.join("peers/python/requirements.txt"))?;
+        let wheel = match std::env::var_os(WHEEL) {
+            Some(wheel) => PathBuf::from(wheel),
+            None => self.build_wheel(&python)?,
+        };
+        let mut pip = Command::new(&python);
+        pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
+        run(pip.args(["--force-reinstall", "--no-deps"]).arg(wheel))?;
+        Ok(INSTALLED.get_or_init(|| python).clone())
+    }
+
+    fn build_wheel(&self, python: &Path) -> Result<PathBuf> {
+        let out = self.cache.join("wheels");
+        if out.exists() {
+            fs::remove_dir_all(&out)?;
+        }
+        let mut build = Command::new(python.with_file_name("maturin"));
+        build
+            .args(["build", "--quiet", "--profile", "dist", "--out"])
+            .arg(&out)
+            .arg("--interpreter")
+            .arg(python);
+        build.arg("--manifest-path").arg(self.home.with_file_name("sdk").join("python/Cargo.toml"));
+        run(build.env("CARGO_TARGET_DIR", self.cache.join("target")))?;
+        let built = fs::read_dir(&out)?.next().context("maturin built no wheel")??;
+        Ok(built.path())
+    }
+
+    /// A Python with LiteLLM and its proxy, and the version of it.
+    pub(crate) fn litellm(&self) -> Result<(PathBuf, String)> {
+        let requirements = self.home.join("peers/litellm/requirements.txt");
+        let version = read(&requirements)?.trim().replace("[proxy]==", " ");
+        Ok((self.venv("litellm", &requirements)?, version))
+    }
+
     /// A directory whose `node_modules` has nunjucks.
     pub(crate) fn node(&self) -> Result<PathBuf> {
-        let source = self.home.join("peers/nunjucks");
+        self.node_modules("node", "nunjucks")
+    }
+
+    /// A directory whose `node_modules` has dotprompt.
+    pub(crate) fn dotprompt(&self) -> Result<PathBuf> {
+        self.node_modules("dotprompt", "dotprompt")
+    }
+
+    fn node_modules(&self, name: &str, peer: &str) -> Result<PathBuf> {
+        let source = self.home.join("peers").join(peer);
         let wanted = read(&source.join("package.json"))? + &read(&source.join("package-lock.json"))?;
-        let place = self.cache.join("node");
+        let place = self.cache.join(name);
         once(&place, &wanted, || {
             fs::create_dir_all(&place)?;
             for file in ["package.json", "package-lock.json"] {
@@ -74,6 +139,19 @@ impl Installer {
             run(&mut npm)
         })?;
         Ok(place.join("node_modules/.bin/repomix"))
+    }
+
+    /// The command of promptfoo, from npm.
+    pub(crate) fn promptfoo(&self) -> Result<PathBuf> {
+        let place = self.cache.join("promptfoo");
+        once(&place, PROMPTFOO, || {
+            let mut npm = Command::new("npm");
+            npm.args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
+                .arg(&place)
+                .arg(PROMPTFOO);
+            run(&mut npm)
+        })?;
+        Ok(place.join("node_modules/.bin/promptfoo"))
     }
 
     /// The command of code2prompt, from crates.io.

@@ -1,9 +1,9 @@
-//! A render with its source map beside the plain render of the same template.
+//! A render with a record of its origins, and the source map that is made of it, beside the plain render.
 
 use std::hint::black_box;
 
 use anyhow::{Context, Result};
-use hinagata_template::{Language, MemorySources, Options, Render, SourceText, Template};
+use hinagata_template::{Language, Mapped, MemorySources, Options, Render, SourceText, Template};
 use hinagata_value::{Functions, Limits};
 
 use crate::install::Installer;
@@ -24,14 +24,14 @@ pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
         let templates = work.templates.iter().map(|(name, text)| (name.clone(), text.clone())).collect();
         let prompt =
             Prompt { language: Language::Jinja, name: work.entry, source, templates, data: work.data };
-        contests.push(contest(format!("jinja {name}"), prompt)?);
+        contests.extend(contests_of(&format!("jinja {name}"), prompt)?);
     }
-    for name in ["small", "medium", "large"] {
+    for name in ["small", "medium", "range50", "large"] {
         let work: GoWorkload = workload::load(&workload::path(&installer.home, "gotemplate", name))?;
         let (language, templates) = (Language::Go, Vec::new());
         let prompt =
             Prompt { language, name: "main".to_owned(), source: work.template, templates, data: work.data };
-        contests.push(contest(format!("go {name}"), prompt)?);
+        contests.extend(contests_of(&format!("go {name}"), prompt)?);
     }
     Ok(contests)
 }
@@ -44,7 +44,18 @@ struct Prompt {
     data: serde_json::Value,
 }
 
-fn contest(name: String, prompt: Prompt) -> Result<Contest> {
+/// How a prompt is rendered.
+#[derive(Clone, Copy)]
+enum How {
+    Plain,
+    /// With a record of origins.
+    Recorded,
+    /// With the source map, which is made of the record.
+    Mapped,
+}
+
+/// Two contests: the render with its record, which has a goal; and the same with the map, which has none.
+fn contests_of(name: &str, prompt: Prompt) -> Result<[Contest; 2]> {
     let mut functions = hinagata_template::structure_functions();
     insert_add(&mut functions);
     let functions: &'static Functions = Box::leak(Box::new(functions));
@@ -60,26 +71,32 @@ fn contest(name: String, prompt: Prompt) -> Result<Contest> {
     let data: &'static serde_json::Value = Box::leak(Box::new(prompt.data));
     let cache: &'static hinagata_template::Cache = Box::leak(Box::default());
     let render = Render::new().with_sources(sources).with_functions(functions).with_cache(cache);
-    let side = |mapped: bool| {
+    let side = |how: How| {
         let (render, again) = (render.clone(), render.clone());
         let (template, same) = (template.clone(), template.clone());
         let text = move || -> Result<Vec<u8>> {
-            Ok(match mapped {
-                true => again.render_mapped(&same, data)?.written.text,
-                false => again.render_text(&same, data)?,
+            Ok(match how {
+                How::Plain => again.render_text(&same, data)?,
+                How::Recorded => again.render_recorded(&same, data)?.written.text,
+                How::Mapped => Mapped::from(again.render_recorded(&same, data)?).written.text,
             }
             .into_bytes())
         };
-        Entrant::local("", text, move || match mapped {
-            true => drop(black_box(render.render_mapped(&template, data))),
-            false => drop(black_box(render.render_text(&template, data))),
+        Entrant::local("", text, move || match how {
+            How::Plain => drop(black_box(render.render_text(&template, data))),
+            How::Recorded => drop(black_box(render.render_recorded(&template, data))),
+            How::Mapped => drop(black_box(render.render_recorded(&template, data).map(Mapped::from))),
         })
     };
-    Ok(Contest {
+    let contest = |name: String, how: How, goal: Option<Goal>| Contest {
         kind: KIND,
         name,
         expected: None,
-        ours: side(true),
-        peers: vec![Peer { name: "plain render", goal: Some(RECORDED), entrant: side(false) }],
-    })
+        ours: side(how),
+        peers: vec![Peer { name: "plain render", goal, entrant: side(How::Plain) }],
+    };
+    Ok([
+        contest(name.to_owned(), How::Recorded, Some(RECORDED)),
+        contest(format!("{name}, with the map"), How::Mapped, None),
+    ])
 }

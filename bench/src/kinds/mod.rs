@@ -1,17 +1,24 @@
 //! The kinds of work that are measured: one file each.
 
+mod check;
 mod context;
 mod daemon;
 mod engine;
+mod exchange;
 mod explain;
 mod gotemplate;
 mod hooks;
 mod jinja;
+mod lsp;
 mod mcp;
 mod module;
 mod overload;
+mod packs;
+mod python;
 mod steps;
 mod store;
+mod test;
+mod v1;
 mod value;
 
 use anyhow::Result;
@@ -31,19 +38,27 @@ pub(crate) const KINDS: &[(&str, Prepare)] = &[
     ("explain", explain::contests),
     ("steps", steps::contests),
     ("module", module::contests),
+    ("check", check::contests),
     ("context", context::contests),
     ("engine", engine::contests),
+    ("exchange", exchange::contests),
     ("hooks", hooks::contests),
+    ("packs", packs::contests),
     ("store", store::contests),
     ("daemon", daemon::contests),
     ("overload", overload::contests),
     ("mcp", mcp::contests),
+    ("lsp", lsp::contests),
+    ("python", python::contests),
+    ("test", test::contests),
+    ("v1", v1::contests),
 ];
 
 /// What is no contest of sides that take turns: figures that are no time, and what needs its own order.
 pub(crate) fn amounts(kind: &str, installer: &Installer, effort: Effort) -> Result<Vec<Row>> {
     match kind {
         "steps" => steps::amounts(),
+        "check" => check::amounts(installer),
         "context" => context::amounts(installer),
         "hooks" => hooks::amounts(installer),
         "daemon" => daemon::amounts(installer),
