@@ -6,7 +6,7 @@ use hinagata_catalog::{
     pack::Walked,
     source::{Entry, Index, RootKind},
 };
-use hinagata_document::{Diagnostic, Digest, Error, Reason};
+use hinagata_document::{Diagnostic, Digest};
 use hinagata_workspace::{
     layout::{PARTIALS, PROMPTS},
     permissions_needing_trust,

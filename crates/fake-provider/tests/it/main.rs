@@ -25,7 +25,8 @@ fn the_program_answers_at_the_printed_address_and_hangs_after_queued_texts() {
             .spawn()
             .expect("the program starts"),
     );
-    let mut lines = BufReader::new(program.0.stdout.take().expect("a pipe")).lines().map(|line| line.expect("a line"));
+    let mut lines =
+        BufReader::new(program.0.stdout.take().expect("a pipe")).lines().map(|line| line.expect("a line"));
     let url = lines.next().expect("an address");
     let address = url.strip_prefix("http://").expect("an HTTP address");
 

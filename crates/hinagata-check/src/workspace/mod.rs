@@ -20,7 +20,10 @@ use hinagata_template::{Options, SourceText, Sources};
 use hinagata_value::{Arguments, Closure, Functions, Host, Value};
 
 pub(crate) use self::prompt::{BodyTemplate, body_templates};
-pub use self::session::{PromptReport, check_catalog, check_prompt, prompt_variables};
+pub use self::{
+    general::check_manifest,
+    session::{PromptReport, check_catalog, check_prompt, prompt_variables},
+};
 use self::{
     general::{general_findings, unused_partials},
     prompt::{CheckedPrompt, PromptChecker, place_finding},

@@ -120,7 +120,7 @@ fn print_spans(
             section(&mut page, "Shares", &shares(workspace, &map.shares()));
             output::print_text(&page)
         }
-        false => output::print_text(&table(workspace, rows, &absent)),
+        false => output::print_text(&table(workspace, rows, &absent, &roles(rendered))),
     }
 }
 
@@ -198,26 +198,39 @@ fn coloured(rows: &[SpanRow<'_>], roles: &[&str]) -> String {
 }
 
 /// One line for each span, and for each thing that is absent, in the order of the result.
-fn table(workspace: &Workspace, rows: Vec<SpanRow<'_>>, absent: &[AbsentRow<'_>]) -> String {
+fn table(workspace: &Workspace, rows: Vec<SpanRow<'_>>, absent: &[AbsentRow<'_>], roles: &[&str]) -> String {
     let cells = |row: SpanRow<'_>| {
         let piece = truncate_for_display(&Value::from(row.piece).to_string(), VALUE_WIDTH);
         let from: Vec<&str> =
             std::iter::once(&*row.made_of).chain(row.filters.iter().map(String::as_str)).collect();
         let place = row.file.map(|file| place(workspace, file, row.line, row.column));
-        vec![row.kind.to_owned(), piece, place.unwrap_or_default(), from.join(" | "), row.via]
+        let message = message_cell(roles, row.message);
+        vec![row.kind.to_owned(), piece, place.unwrap_or_default(), from.join(" | "), row.via, message]
+    };
+    let absence_cells = |row: &AbsentRow<'_>| {
+        let mut cells = vec!["absent".to_owned()];
+        cells.extend(absence(workspace, row));
+        cells.push(message_cell(roles, row.message));
+        cells
     };
     let mut absent = absent.iter().peekable();
     let mut lines = Vec::with_capacity(rows.len() + absent.len());
     for (number, row) in rows.into_iter().enumerate() {
         while let Some(row) = absent.next_if(|row| row.next <= number) {
-            lines.push(std::iter::once("absent".to_owned()).chain(absence(workspace, row)).collect());
+            lines.push(absence_cells(row));
         }
         lines.push(cells(row));
     }
-    let rest =
-        absent.map(|row| std::iter::once("absent".to_owned()).chain(absence(workspace, row)).collect());
-    lines.extend(rest);
-    output::format_table(&["KIND", "TEXT", "PLACE", "FROM", "VIA"], &lines)
+    lines.extend(absent.map(absence_cells));
+    output::format_table(&["KIND", "TEXT", "PLACE", "FROM", "VIA", "MESSAGE"], &lines)
+}
+
+/// The number of a message, from 1, and its role; empty for a text.
+fn message_cell(roles: &[&str], message: Option<usize>) -> String {
+    message.map_or_else(String::new, |index| match roles.get(index) {
+        Some(role) => format!("{} {role}", index + 1),
+        None => (index + 1).to_string(),
+    })
 }
 
 fn place(workspace: &Workspace, file: &str, line: u32, column: u32) -> String {

@@ -24,16 +24,16 @@ fn a_pipe_gets_a_line_for_each_piece_and_for_what_is_absent() {
     let output = letter().run(&[&CALL[..], &["--spans"]].concat());
     let file = "../prompts/user_data/shared/prompts/letter/template.md";
     let expected = [
-        format!("text\t\"Be kind.\"\t{file}:6:23\t\t"),
-        format!("absent\tcondition\t{file}:7:4\tsecret (undefined)\t"),
-        format!("text\t\"Dear \"\t{file}:8:21\t\t"),
-        format!("derived\t\"ADA\"\t{file}:8:26\twho | upper\t"),
-        format!("text\t\",\"\t{file}:8:41\t\t"),
-        format!("absent\tempty_loop\t{file}:8:45\tnotes\t"),
-        format!("text\t\"\\nbye\"\t{file}:8:88\t\t"),
+        format!("text\t\"Be kind.\"\t{file}:6:23\t\t\t1 system"),
+        format!("absent\tcondition\t{file}:7:4\tsecret (undefined)\t\t2 user"),
+        format!("text\t\"Dear \"\t{file}:8:21\t\t\t2 user"),
+        format!("derived\t\"ADA\"\t{file}:8:26\twho | upper\t\t2 user"),
+        format!("text\t\",\"\t{file}:8:41\t\t\t2 user"),
+        format!("absent\tempty_loop\t{file}:8:45\tnotes\t\t2 user"),
+        format!("text\t\"\\nbye\"\t{file}:8:88\t\t\t2 user"),
     ];
     let found = stdout(&output);
-    let expected: Vec<&str> = expected.iter().map(|line| line.trim_end()).collect();
+    let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
     assert_eq!(found.lines().collect::<Vec<_>>(), expected, "{}", stderr(&output));
 }
 

@@ -177,12 +177,20 @@ impl Builder<'_, '_> {
             return self.map;
         }
         let mut ranges = Vec::new();
+        // What is absent from outputs that left no text: it is at the start of the next text.
+        let mut without_text: Vec<AbsentAt> = Vec::new();
         for (number, mapped) in output.maps.iter().enumerate() {
             self.map.is_complete &= mapped.map.is_complete;
             let first_step = self.add_steps((number, mapped));
-            let absent = absent_by_range(mapped);
-            ranges
-                .extend(mapped.ranges.iter().zip(absent).map(|found| ((number, mapped), found, first_step)));
+            if mapped.ranges.is_empty() {
+                without_text.extend(mapped.map.absent.iter().map(|absent| AbsentAt {
+                    offset: 0,
+                    ..self.absent((number, mapped), absent, first_step)
+                }));
+            }
+            for found in mapped.ranges.iter().zip(absent_by_range(mapped)) {
+                ranges.push(((number, mapped), found, first_step, std::mem::take(&mut without_text)));
+            }
         }
         let mut ranges = ranges.into_iter();
         for part in text_parts(&output.body) {
@@ -194,10 +202,14 @@ impl Builder<'_, '_> {
                     self.add_history_text(&history.variable, item, &part);
                 }
                 None => {
-                    let Some((mapped, found, first_step)) = ranges.next() else { break };
-                    self.add_text(mapped, found, &part, first_step);
+                    let Some((mapped, found, first_step, before)) = ranges.next() else { break };
+                    self.add_text(mapped, found, &part, (first_step, before));
                 }
             }
+        }
+        let last = self.map.texts.len().saturating_sub(1);
+        for absent in without_text {
+            self.push_absent(last, AbsentAt { offset: usize::MAX, ..absent });
         }
         self.map
     }
@@ -225,7 +237,7 @@ impl Builder<'_, '_> {
         text_map: (usize, &MappedText),
         (range, absent): (&Range<usize>, Vec<&AbsentPiece>),
         part: &TextPart<'_>,
-        first_step: u32,
+        (first_step, mut all_absent): (u32, Vec<AbsentAt>),
     ) {
         let mapped = text_map.1;
         let spans = cut_spans(mapped, range).into_iter().map(|(span, cut)| SpanPiece {
@@ -234,12 +246,11 @@ impl Builder<'_, '_> {
             end: cut.end - range.start,
         });
         let spans = spans.collect();
-        let absent = absent.into_iter().map(|absent| AbsentAt {
+        all_absent.extend(absent.into_iter().map(|absent| AbsentAt {
             offset: absent.offset.clamp(range.start, range.end) - range.start,
             ..self.absent(text_map, absent, first_step)
-        });
-        let absent = absent.collect();
-        self.push_text((part.message, part.part), spans, absent);
+        }));
+        self.push_text((part.message, part.part), spans, all_absent);
     }
 
     /// Adds a text of an earlier message, which is the item `item` of a variable.
@@ -298,11 +309,11 @@ impl Builder<'_, '_> {
         }
     }
 
-    /// Adds something that is absent from a text of the map.
+    /// Adds something that is absent from a text of the map, or from a result that has no text at all.
     pub(super) fn push_absent(&mut self, number: usize, absent: AbsentAt) {
         let AbsentAt { offset, place, via, reason, inputs } = absent;
-        let Some(text) = self.map.texts.get(number) else { return };
-        let offset = text.span_start(text.ends.partition_point(|end| *end <= offset));
+        let text = self.map.texts.get(number);
+        let offset = text.map_or(0, |text| text.span_start(text.ends.partition_point(|end| *end <= offset)));
         self.map.absent.push(MapAbsent { text: number, offset, place, via, reason, inputs });
     }
 

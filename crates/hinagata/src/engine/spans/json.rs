@@ -38,8 +38,9 @@ impl ExplainMap {
         let texts: Vec<Value> = texts.collect();
         let whole: Vec<_> = self.texts.iter().map(|text| UnitOffsets::new(&text.text, units)).collect();
         let absent = self.absent.iter().map(|absent| {
+            let text = whole.get(absent.text);
             json!({
-                "text": absent.text, "at": whole.get(absent.text).map(|text| text.units_before(absent.offset)),
+                "text": text.map(|_| absent.text), "at": text.map(|text| text.units_before(absent.offset)),
                 "place": absent.place, "via": number(absent.via), "reason": absent.reason, "inputs": absent.inputs,
             })
         });

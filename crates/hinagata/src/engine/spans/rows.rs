@@ -48,13 +48,13 @@ impl ExplainMap {
             count += text.spans.len();
         }
         self.absent.iter().filter_map(move |absent| {
-            let text = self.texts.get(absent.text)?;
-            let inside = text.masked_ends.partition_point(|end| *end <= absent.offset);
+            let text = self.texts.get(absent.text);
+            let inside = text.map_or(0, |text| text.masked_ends.partition_point(|end| *end <= absent.offset));
             let place = self.places.get(absent.place as usize)?;
             Some(AbsentRow {
-                next: spans_before[absent.text] + inside,
-                message: text.message,
-                part: text.part,
+                next: spans_before.get(absent.text).map_or(0, |before| before + inside),
+                message: text.and_then(|text| text.message),
+                part: text.map_or(0, |text| text.part),
                 reason: absent.reason,
                 file: self.files[place.file as usize].file.as_str(),
                 line: place.line,
