@@ -3,7 +3,7 @@
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import Anthropic from "@anthropic-ai/sdk";
-import { generateText, streamText } from "ai";
+import { generateText, jsonSchema, streamText, tool } from "ai";
 import assert from "node:assert/strict";
 import OpenAI from "openai";
 
@@ -58,6 +58,7 @@ for (const [name, model] of Object.entries(models)) {
 }
 
 // The provider of a prompt is not the business of these.
+const tools = { look: tool({ inputSchema: jsonSchema(schema) }) };
 const vercel = {
   openai: createOpenAICompatible({ name: "hinagata", baseURL: `${url}/v1`, apiKey: key }),
   anthropic: createAnthropic({ baseURL: `${url}/v1`, apiKey: key }),
@@ -71,6 +72,24 @@ for (const [name, provider] of Object.entries(vercel)) {
     await check(`ai ${name} ${behind} streamed`, async () => {
       const stream = streamText({ model, prompt: "Hello", maxRetries: 0 });
       assert.equal(await stream.text, answer);
+    });
+    await check(`ai ${name} ${behind} tools`, async () => {
+      const [call] = (await generateText({ model, prompt: "Hello", tools, maxRetries: 0 })).toolCalls;
+      assert.deepEqual([call.toolName, call.input], ["look", { at: "lamp" }]);
+    });
+    await check(`ai ${name} ${behind} streamed tools`, async () => {
+      const [call] = await streamText({ model, prompt: "Hello", tools, maxRetries: 0 }).toolCalls;
+      assert.deepEqual([call.toolName, call.input], ["look", { at: "lamp" }]);
+    });
+    await check(`ai ${name} ${behind} refused`, async () => {
+      await assert.rejects(generateText({ model, prompt: "please refuse", maxRetries: 0 }), { statusCode: 400 });
+    });
+    await check(`ai ${name} ${behind} broken within`, async () => {
+      const errors = [];
+      const onError = ({ error }) => void errors.push(error);
+      const stream = streamText({ model, prompt: "please break", maxRetries: 0, onError });
+      await stream.consumeStream();
+      assert.equal(errors.length, 1);
     });
   }
 }

@@ -1,5 +1,6 @@
 """The official Python clients and LiteLLM against the daemon. Prints a line for each check."""
 
+import json
 import sys
 import warnings
 
@@ -203,8 +204,32 @@ def litellm_checks(name, model):
         answer = litellm.stream_chunk_builder(list(pieces), messages=messages)
         expect(answer.choices[0].message.content, ANSWER)
 
+    tool = {"type": "function", "function": {"name": "look", "parameters": SCHEMA}}
+
+    def called(answer):
+        function = answer.choices[0].message.tool_calls[0].function
+        expect((function.name, json.loads(function.arguments)), ("look", ARGUMENTS))
+
+    def tools():
+        called(litellm.completion(model=f"openai/{model}", messages=messages, tools=[tool], **more))
+
+    def streamed_tools():
+        pieces = litellm.completion(model=f"openai/{model}", messages=messages, tools=[tool], stream=True, **more)
+        called(litellm.stream_chunk_builder(list(pieces), messages=messages))
+
+    def call(text, **options):
+        asked = [{"role": "user", "content": text}]
+        return litellm.completion(model=f"openai/{model}", messages=asked, max_retries=0, **options, **more)
+
     check(f"litellm {name} whole", whole)
     check(f"litellm {name} streamed", streamed)
+    check(f"litellm {name} tools", tools)
+    check(f"litellm {name} streamed tools", streamed_tools)
+    check(f"litellm {name} refused", lambda: raises(litellm.BadRequestError, 400, lambda: call("please refuse")))
+    # Its errors are those of OpenAI's client.
+    check(f"litellm {name} broken within", lambda: raises(
+        openai.APIError, None, lambda: list(call("please break", stream=True))))
+    check(f"litellm {name} broken before", lambda: raises(openai.APIError, None, lambda: call("please break")))
 
 
 def list_checks(client, other):

@@ -92,8 +92,10 @@ fn the_whole_content_of_a_pack_is_shown() {
             (PackConflictKind::Namespace, "v", "q".into()),
         ]
     );
-    assert_eq!(shown.problems.len(), 1, "{:?}", shown.problems);
-    assert_eq!((shown.problems[0].code, shown.problems[0].line), ("definition", Some(1)));
+    let problems: Vec<_> =
+        shown.problems.iter().map(|problem| (problem.severity, problem.code, problem.line)).collect();
+    let found = [("warning", "definition", Some(3)), ("error", "definition", Some(1))];
+    assert_eq!(problems, found, "{:?}", shown.problems);
     assert_eq!(shown.replaces.len(), 3);
     let json = serde_json::to_value(&shown).expect("serialises");
     assert_eq!(

@@ -177,6 +177,22 @@ fn what_is_absent_between_messages_is_listed_once() {
 }
 
 #[test]
+fn what_is_absent_from_messages_that_stayed_empty_is_listed() {
+    let source = "empty_messages: drop\nmessages:\n  \
+                  - {role: system, content: \"{% if a %}x{% endif %}\"}\n  \
+                  - {role: user, content: \"Hello\"}\n  \
+                  - {role: user, content: \"{{ b }}\"}\n";
+    let place = workspace(&[("p/prompt.yaml", source)]);
+    let rendered = explain(place.path(), &json!({"a": false}));
+    let map = map_json(&rendered, MapUnits::Utf8);
+    assert_eq!(map["texts"].as_array().expect("a list").len(), 1, "{map}");
+    let absent = map["absent"].as_array().expect("a list");
+    let seen: Vec<Value> =
+        absent.iter().map(|one| json!([one["text"], one["at"], one["reason"]])).collect();
+    assert_eq!(seen, [json!([0, 0, "condition"]), json!([0, 5, "undefined"])]);
+}
+
+#[test]
 fn sizes_have_the_tokens_of_the_shares() {
     let source =
         "{% message 'system' %}Be {{ how }}.{% endmessage %}{% message 'user' %}Hello world{% endmessage %}";

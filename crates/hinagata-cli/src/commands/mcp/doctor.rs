@@ -3,7 +3,7 @@
 mod probe;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     env,
     path::{Path, PathBuf},
     time::Duration,
@@ -384,7 +384,7 @@ impl Report<'_> {
     }
 
     async fn check_url(&mut self, url: &str, key: Option<&str>) -> Result<(), Failure> {
-        let mut headers = std::collections::BTreeMap::new();
+        let mut headers = BTreeMap::new();
         if let Some(name) = key {
             let value = env::var(name).ok().filter(|value| !value.is_empty()).ok_or_else(|| {
                 Failure::usage_error(format!("{name} is not set")).with_hint(format!("set {name} to the key"))
@@ -447,10 +447,13 @@ impl Report<'_> {
 
 /// What to do about a server that does not answer.
 fn advice_for(server: &Server, problem: &str) -> String {
+    // The address is no part of the answer: its port may read 401.
+    let is_refused = |url: &str| {
+        let answer = problem.replace(url, "");
+        ["401", "uthoriz", "Auth"].iter().any(|word| answer.contains(word))
+    };
     match server {
-        Server::Remote { .. }
-            if problem.contains("401") || problem.contains("uthoriz") || problem.contains("Auth") =>
-        {
+        Server::Remote { url, .. } if is_refused(url) => {
             "the key was not accepted: pass one with the scopes `read` and `render`".to_owned()
         }
         Server::Remote { url, .. } => format!("check that `hina serve` answers at {url}"),
@@ -463,5 +466,20 @@ fn join_names(names: &[String]) -> String {
     match names.len().saturating_sub(MOST_NAMES) {
         0 => shown,
         more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_not_taken_for_a_status() {
+        let url = "http://127.0.0.1:40155/mcp";
+        let server = Server::Remote { url: url.to_owned(), headers: BTreeMap::new() };
+        let refused = advice_for(&server, &format!("HTTP 401 for url ({url})"));
+        assert!(refused.contains("the key was not accepted"), "{refused}");
+        let gone = advice_for(&server, &format!("error sending request for url ({url})"));
+        assert_eq!(gone, format!("check that `hina serve` answers at {url}"));
     }
 }
