@@ -425,12 +425,11 @@ impl Comparison {
     }
 
     fn summary(&self) -> String {
-        let plural = if self.compared == 1 { "" } else { "s" };
-        let mut text = format!(
-            "{} of {} case{plural} differ",
-            self.changes.len(),
-            self.compared.max(self.changes.len())
-        );
+        let changes = self.changes.len();
+        let all = self.compared.max(changes);
+        let noun = if all == 1 { "case" } else { "cases" };
+        let verb = if changes == 1 { "differs" } else { "differ" };
+        let mut text = format!("{changes} of {all} {noun} {verb}");
         if !self.failing.is_empty() {
             let _ = write!(text, ", {} fail on both sides", self.failing.len());
         }
