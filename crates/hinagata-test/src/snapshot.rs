@@ -30,6 +30,18 @@ pub enum SnapshotMode {
     Update,
 }
 
+impl SnapshotMode {
+    /// What happens where the variable `CI` has this value; `is_update` asks for [`SnapshotMode::Update`].
+    #[must_use]
+    pub fn choose(is_update: bool, ci: Option<&str>) -> Self {
+        match (is_update, ci) {
+            (true, _) => Self::Update,
+            (false, None | Some("" | "0" | "false")) => Self::WriteNew,
+            (false, Some(_)) => Self::Refuse,
+        }
+    }
+}
+
 /// The snapshots of one test file.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
@@ -83,7 +95,8 @@ impl Snapshots {
         match (known, self.mode) {
             _ if is_same => Verdict::from_success(),
             (Some(known), SnapshotMode::WriteNew | SnapshotMode::Refuse) => {
-                let message = format!("it differs from the snapshot `{file}`; `--update` accepts it");
+                let message =
+                    format!("it differs from the snapshot `{file}`; `hina test --update` accepts it");
                 let difference = describe_difference(&known, text);
                 let shown = if difference.is_empty() {
                     crate::difference::diff_lines(&known, text, "snapshot", "actual")
@@ -202,6 +215,15 @@ mod tests {
         assert_eq!(file_name("緊急 [lang=ja]"), "緊急-lang-ja");
         assert_eq!(file_name("../.."), "snapshot");
         assert_eq!(file_name(&"a".repeat(200)).chars().count(), MAX_NAME + 9);
+    }
+
+    #[test]
+    fn a_machine_writes_no_new_snapshots() {
+        for person in [None, Some(""), Some("0"), Some("false")] {
+            assert_eq!(SnapshotMode::choose(false, person), SnapshotMode::WriteNew, "{person:?}");
+        }
+        assert_eq!(SnapshotMode::choose(false, Some("true")), SnapshotMode::Refuse);
+        assert_eq!(SnapshotMode::choose(true, Some("true")), SnapshotMode::Update);
     }
 
     #[test]

@@ -147,14 +147,26 @@ fn is_main_thread(py: Python<'_>) -> PyResult<bool> {
 fn run_interruptible(py: Python<'_>, mut call: Call, begin: Instant) -> PyResult<Result<EngineRendered>> {
     let cancel = Cancel::default();
     call.cancel = Some(cancel.clone());
-    let (sender, receiver) = mpsc::sync_channel(1);
     let work = move || {
         let result = call.run_blocking();
         call.opened.pace.record_beside(&call.prompt, begin.elapsed(), result.is_ok());
-        // A caller who was stopped does not wait any more.
-        let _ = sender.send(result);
+        result
     };
-    let started = thread::Builder::new().name("render".into()).spawn(work);
+    run_beside(py, Some(&cancel), work)
+}
+
+/// Runs `work` on another thread, so that this one sees Ctrl-C. It stops the work by `cancel`, or leaves it behind.
+pub(crate) fn run_beside<T: Send + 'static>(
+    py: Python<'_>,
+    cancel: Option<&Cancel>,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> PyResult<Result<T>> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let send = move || {
+        // A caller who was stopped does not wait any more.
+        let _ = sender.send(work());
+    };
+    let started = thread::Builder::new().name("render".into()).spawn(send);
     let worker = match started {
         Ok(worker) => worker,
         Err(error) => {
@@ -174,8 +186,10 @@ fn run_interruptible(py: Python<'_>, mut call: Call, begin: Instant) -> PyResult
             Err(RecvTimeoutError::Disconnected) => return Ok(Err(panicked())),
             Err(RecvTimeoutError::Timeout) => {
                 if let Err(interrupt) = py.check_signals() {
-                    cancel.cancel();
-                    py.detach(|| receive(STOP_TIME)).ok();
+                    if let Some(cancel) = cancel {
+                        cancel.cancel();
+                        py.detach(|| receive(STOP_TIME)).ok();
+                    }
                     return Err(interrupt);
                 }
             }

@@ -22,6 +22,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     call::{Call, run_async, run_sync},
+    cases::CaseFile,
     errors::{hint_text, to_exception, warning_class},
     opened::{Opened, Place, Surroundings},
     rendered::Rendered,
@@ -237,6 +238,11 @@ impl Engine {
     /// The preferred word for a word of the vocabulary, or None.
     fn vocab(&self, py: Python<'_>, namespace: &str, word: &str) -> PyResult<Option<String>> {
         self.attempt(py, |opened| Ok(opened.engine.preferred_word(namespace, word)))
+    }
+
+    /// The test file of a prompt at a path from the workspace root; None if it belongs to no prompt.
+    fn _find_cases(&self, py: Python<'_>, file: &str) -> PyResult<Option<CaseFile>> {
+        self.attempt(py, |opened| Ok(CaseFile::find(&self.place, &opened.engine.catalog(), file)))
     }
 
     /// Problems of the workspace: dicts with `source`, `severity`, `code` and `message`.

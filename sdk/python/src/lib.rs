@@ -3,6 +3,7 @@
 //! The reasons are in `docs/design/python-package.md`.
 
 mod call;
+mod cases;
 mod engine;
 mod errors;
 mod module;
@@ -53,6 +54,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<engine::Engine>()?;
     module.add_class::<engine::Watch>()?;
     module.add_class::<call::Pending>()?;
+    module.add_class::<cases::CaseFile>()?;
     module.add_class::<rendered::Rendered>()?;
     module.add_class::<template::Template>()?;
     module.add_class::<variables::Variables>()?;

@@ -9,6 +9,8 @@ import pytest
 
 from hinagata import AsyncEngine, Engine, PromptManager
 
+pytest_plugins = ["pytester"]
+
 REPOSITORY = pathlib.Path(__file__).resolve().parents[3]
 
 

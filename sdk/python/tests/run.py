@@ -21,6 +21,9 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 SDK = HERE.parent
 
+#: The feature of the package that lets it use the builds of the product's tests.
+FEATURES = "shared-builds"
+
 #: Longest that everything may take after the build, in seconds.
 PATIENCE = 1200
 
@@ -41,9 +44,26 @@ def install_tools(cache):
     return place
 
 
+def list_dependencies(*options):
+    """The dependencies that come from the registry, each with its version and features."""
+    command = ["cargo", "tree", "--prefix", "none", "--format", "{p} [{f}]", *options]
+    listed = subprocess.run(command, cwd=SDK, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return {line.removesuffix(" (*)") for line in listed.splitlines() if line and "(/" not in line}
+
+
+def tell_what_is_built_again():
+    """Names the dependencies whose builds the product's tests have no use for: see features/Cargo.toml."""
+    product = list_dependencies("--workspace", "--edges", "normal,build,dev", "--manifest-path", SDK.parents[1] / "Cargo.toml")
+    names = {line.split()[0] for line in product}
+    again = list_dependencies("--edges", "normal,build", "--features", FEATURES) - product
+    for line in sorted(line for line in again if line.split()[0] in names):
+        print(f"built again, because the product builds it otherwise: {line}", flush=True)
+
+
 def build_wheel(tools, scratch):
-    """The wheel for this machine, unoptimised: its build is of use to the other tests."""
-    maturin = [tools / "bin/maturin", "build", "--profile", "dev", "--interpreter", tools / "bin/python"]
+    """The wheel for this machine, unoptimised, from the dependencies that the product's tests build."""
+    tell_what_is_built_again()
+    maturin = [tools / "bin/maturin", "build", "--profile", "dev", "--interpreter", tools / "bin/python", "--features", FEATURES]
     subprocess.run([*maturin, "--out", scratch / "wheels"], cwd=SDK, check=True)
     [wheel] = (scratch / "wheels").glob("*.whl")
     return wheel
@@ -107,7 +127,7 @@ def check_types(checks, python, tools, scratch):
     ).stdout.strip())
     environment = ["--python-executable", python]
     checks.check("mypy --strict", [tools / "bin/mypy", "--strict", *environment, HERE / "typed.py"], cwd=scratch)
-    sources = [package / name for name in ("__init__.py", "_errors.py", "_manager.py", "module.py", "langchain.py")]
+    sources = [package / name for name in ("__init__.py", "_errors.py", "_manager.py", "module.py", "langchain.py", "pytest_plugin.py")]
     checks.check("mypy --strict, the package", [tools / "bin/mypy", "--strict", *environment, *sources], cwd=scratch)
     settings = scratch / "pyrightconfig.json"
     settings.write_text('{"typeCheckingMode": "strict", "include": ["typed.py"]}')

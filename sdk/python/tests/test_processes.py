@@ -169,9 +169,11 @@ def test_a_fork_while_other_threads_render_does_not_hang(workspace):
 def test_ctrl_c_ends_a_hook(workspace):
     endless(workspace)
     script = """
-        import sys
+        import signal, sys
         from hinagata import Engine
 
+        # A shell without job control starts its background jobs deaf to Ctrl-C, and their children inherit that.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         engine = Engine(sys.argv[1])
         engine.render("general_system", {"agent_name": "a"})
         print("ready", flush=True)

@@ -137,7 +137,7 @@ fn run_once(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
     }
     let options = RunOptions {
         jobs: arguments.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)),
-        snapshots: snapshot_mode(arguments.update),
+        snapshots: SnapshotMode::choose(arguments.update, env::var("CI").ok().as_deref()),
         is_complete: selected == total && !selection.is_partial(),
         is_trusted: workspace.host.trust.is_trusted(),
         may_call_out: arguments.live || arguments.record,
@@ -165,15 +165,6 @@ fn report_nothing(arguments: &Arguments, total: usize) -> Result<(), Failure> {
         0 => Err(Failure::not_found("no test cases found")
             .with_hint("write cases into the directory `tests` of a prompt, such as tests/basic.yaml")),
         _ => Err(Failure::not_found(format!("none of the {total} test cases is selected"))),
-    }
-}
-
-fn snapshot_mode(update: bool) -> SnapshotMode {
-    let is_ci = env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"));
-    match (update, is_ci) {
-        (true, _) => SnapshotMode::Update,
-        (false, true) => SnapshotMode::Refuse,
-        (false, false) => SnapshotMode::WriteNew,
     }
 }
 
