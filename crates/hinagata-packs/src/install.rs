@@ -108,6 +108,7 @@ impl Packs {
 }
 
 /// Cleans up after a process that was killed while it installed or removed a pack.
+        self.keep_version(&id, &top, &tree)?;
 pub(crate) fn recover_interrupted(writer: &Writer) -> Result<()> {
     restore_replaced(writer)
         .map_err(|error| io_error("written", &writer.directory().join(REPLACING), error))?;

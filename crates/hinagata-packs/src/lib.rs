@@ -33,6 +33,7 @@ mod summary;
 mod sync;
 mod unpack;
 mod verify;
+mod versions;
 mod view;
 mod wanted;
 
@@ -66,6 +67,7 @@ pub use verify::{FileChange, FileDiff, Verification};
 pub use wanted::WantedPacks;
 
 use self::view::View;
+pub use versions::{PackVersion, VersionChoice};
 
 /// The packs of a workspace.
 ///

@@ -24,6 +24,11 @@ use serde::Serialize;
 pub use outdated::OutdatedPack;
 
 use self::run::{ChosenPack, SyncRun};
+pub(crate) use self::{
+    index::IndexedVersion,
+    outdated::split_tag,
+    run::{check_hash, local_repository, read_index_file, read_local},
+};
 use crate::{
     Packs,
     install::{place_pack, recover_interrupted},
@@ -225,6 +230,7 @@ impl Packs {
             let change = match &pack.staged {
                 None => SyncChange::Unchanged,
                 Some(top) => {
+                    self.keep_version(&PackId::new(&pack.id), top, &pack.locked.tree)?;
                     place_pack(&writer, top, &place, exists)
                         .map_err(|error| io_error("written", &place, error))?;
                     self.state_of(&PackId::new(&pack.id)).clear_rejection()?;
