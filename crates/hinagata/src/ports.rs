@@ -233,6 +233,15 @@ pub trait ToolSet: Send + Sync {
     /// Code `tool`.
     fn call_tool<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>>;
 
+    /// The schemas of a tool in the words of the server that answers it; `None` for a tool whose server states none, as
+    /// with those called by plain HTTP requests.
+    ///
+    /// # Errors
+    /// Code `tool` if the server cannot be asked, or does not know the tool.
+    fn server_schema<'a>(&'a self, _name: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
     /// Problems in the definitions of tools.
     fn diagnostics(&self) -> &[Diagnostic] {
         &[]

@@ -295,6 +295,8 @@ impl Packs {
             Lock { packs: by_hand.map(|(id, pack)| (id.clone(), pack.clone())).collect(), ..Lock::default() };
         lock.packs.extend(chosen.iter().map(|pack| (pack.id.clone(), pack.locked.clone())));
         self.lock_choices(&mut lock, settings)?;
+        // Nobody was asked for other schemas.
+        lock.tool_schemas.clone_from(&before.tool_schemas);
         // Hashes of prompts are those of the packs before; whoever locks prompts locks them again.
         lock.prompts = match lock.packs == before.packs {
             true => before.prompts.clone(),

@@ -24,7 +24,7 @@ use super::{
 use crate::{
     Packs,
     location::{GitLocation, PackLocation, WantedPack},
-    lock::{LOCK_FILE, Lock, LockedPack, lock_error, wanted_differences},
+    lock::{LOCK_FILE, Lock, LockedPack, lock_error, messages, wanted_differences},
     remove::remove_if_present,
     root_file::lock_wanted,
     signature::SignaturePolicy,
@@ -86,7 +86,7 @@ impl<'r> SyncRun<'r> {
 
     /// Prepares what the lock says.
     pub(super) fn stage_locked(&mut self) -> Result<Vec<ChosenPack>> {
-        let differences = wanted_differences(self.wanted, self.before);
+        let differences = messages(wanted_differences(self.wanted, self.before));
         lock_error(differences).map_or(Ok(()), Err)?;
         let mut chosen = Vec::new();
         let before = self.before;
