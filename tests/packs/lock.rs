@@ -204,3 +204,109 @@ fn a_daemon_that_is_frozen_refuses_what_changes_while_it_runs() {
     let _ = daemon.wait();
     assert!(last.starts_with("HTTP/1.1 409") && last.contains("\"lock\""), "{last}");
 }
+
+#[test]
+fn an_installed_pack_must_have_the_locked_files_if_it_is_frozen() {
+    let home = Home::new();
+    for version in ["1.0.0", "2.0.0"] {
+        write_pack(&home.outside(version), "p", version, "");
+    }
+    let [one, two] = ["1.0.0", "2.0.0"].map(|version| home.outside(version).display().to_string());
+    let told = failed(&home.run(&["pack", "install", "--frozen", &one]), "lock", 6);
+    assert!(told.contains("has no hinagata.lock") && installed(&home).is_empty(), "{told}");
+    home.done(&["pack", "install", &one]);
+    home.done(&["pack", "approve", "p", "--yes"]);
+    home.done(&["lock"]);
+    let told = failed(&home.run(&["pack", "install", "--frozen", "--replace", &two]), "lock", 6);
+    assert!(told.contains("pack `p` is 2.0.0, and was locked as 1.0.0"), "{told}");
+    fs::remove_dir_all(home.path("user_data/packs/p")).expect("removed");
+    home.done(&["pack", "install", "--frozen", &one]);
+    assert_eq!(home.done(&["render", "greet_p", "--frozen"]).stdout, answer("p", "1.0.0"));
+}
+
+#[test]
+fn drift_is_a_warning_of_the_doctor_and_of_the_render_that_it_concerns() {
+    let home = locked();
+    home.write("user_data/shared/prompts/own/template.md", "own");
+    home.done(&["lock", "--prompts"]);
+    for prompt in ["greet_p", "own"] {
+        assert_eq!(home.done(&["render", prompt]).stderr, "", "{prompt}");
+    }
+    assert!(!home.done(&["doctor"]).stdout.contains("differs from hinagata.lock"));
+    // Another version takes the place of the locked one, and a prompt changes.
+    write_pack(&home.path("user_data/packs/p"), "p", "1.0.1", "");
+    home.done(&["pack", "approve", "p", "--yes"]);
+    home.write("user_data/shared/prompts/own/template.md", "changed");
+    let drifts = [
+        ("greet_p", "pack `p` has other files than the locked version 1.0.0"),
+        ("own", "prompt `own` has other files than the locked ones"),
+    ];
+    let page = home.done(&["doctor"]).stdout;
+    for (prompt, drift) in drifts {
+        let told = home.done(&["render", prompt]).stderr;
+        assert!(
+            told.contains("warning: the workspace differs from hinagata.lock") && told.contains(drift),
+            "{told}"
+        );
+        assert!(told.contains("--> hinagata.lock:"), "{told}");
+        assert!(page.contains(drift), "{page}");
+        let told = home.done(&["render", prompt, "--json"]).json();
+        assert_eq!(told["warnings"][0]["code"], "lock", "{told}");
+    }
+    assert_eq!(home.done(&["render", "greet_d"]).stderr, "", "it is as it was locked");
+}
+
+/// A server of MCP with one tool, whose schema is in a file beside it.
+const SERVER: &str = r#"
+import json, os, sys
+beside = os.path.join(os.path.dirname(os.path.abspath(__file__)), "schema.json")
+for line in sys.stdin:
+    message = json.loads(line)
+    method = message.get("method")
+    if method == "initialize":
+        version = message["params"]["protocolVersion"]
+        result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "t", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "find", "inputSchema": json.load(open(beside))}]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": "found"}]}
+    else:
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+#[test]
+fn what_the_server_of_a_tool_states_is_locked() {
+    let home = Home::new();
+    let script = home.write_outside("server.py", SERVER);
+    home.write_outside("schema.json", r#"{"type": "object", "properties": {"q": {"type": "string"}}}"#);
+    let python = std::env::var("HINAGATA_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let command = serde_json::json!([python, script]);
+    home.write(
+        "hinagata.toml",
+        format!("[mcp_servers.m]\ncommand = {}\nargs = [{}]\n", command[0], command[1]),
+    );
+    home.done(&["trust", "--yes"]);
+    home.write("user_data/packs/m/pack.json", r#"{"pack_id": "m", "version": "1.0.0"}"#);
+    home.write(
+        "user_data/packs/m/tools/find.json",
+        r#"{"type": "mcp", "default": "none", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}"#,
+    );
+    home.write("user_data/shared/prompts/ask/template.md", "{{ m_find(q='x') }}");
+    home.done(&["pack", "approve", "m", "--yes"]);
+    home.done(&["lock"]);
+    let lock = || fs::read_to_string(home.path("hinagata.lock")).expect("is there");
+    assert!(!lock().contains("schema"), "{}", lock());
+    home.done(&["lock", "--tools"]);
+    assert!(lock().contains("[[tool]]\nid = \"m.find\"\nschema = \""), "{}", lock());
+    assert_eq!(home.done(&["render", "ask", "--frozen"]).stdout, "found");
+    assert!(!home.done(&["doctor"]).stdout.contains("another schema"));
+    home.write_outside("schema.json", r#"{"type": "object", "properties": {"query": {"type": "string"}}}"#);
+    let told = failed(&home.run(&["render", "ask", "--frozen"]), "lock", 6);
+    assert!(told.contains("the server of the tool `m.find` states another schema"), "{told}");
+    let page = home.done(&["doctor"]).stdout;
+    assert!(page.contains("the server of the tool `m.find` states another schema"), "{page}");
+    assert_eq!(home.done(&["render", "ask"]).stdout, "found", "only what is frozen refuses");
+    home.done(&["lock", "--tools"]);
+    assert_eq!(home.done(&["render", "ask", "--frozen"]).stdout, "found");
+}

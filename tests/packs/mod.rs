@@ -2,6 +2,7 @@
 //! repositories, an index that lies, and processes that are killed.
 #![cfg(all(target_os = "linux", feature = "fetch"))]
 
+mod diff;
 mod git;
 mod index;
 mod kill;

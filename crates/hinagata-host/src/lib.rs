@@ -40,6 +40,8 @@ mod audit_file;
 mod check;
 mod environment;
 mod lock_guard;
+#[cfg(feature = "tools")]
+mod locked_tools;
 mod store;
 mod workspace;
 

@@ -12,6 +12,12 @@ impl LockGuard {
     pub(crate) fn open(root: &Path, settings: &Settings) -> Result<Self> {
         LockCheck::open(root, settings).map(Self)
     }
+
+    /// The lock, to compare with.
+    #[cfg(feature = "tools")]
+    pub(crate) fn check(&self) -> &LockCheck {
+        &self.0
+    }
 }
 
 impl Guard for LockGuard {

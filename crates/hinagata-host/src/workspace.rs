@@ -21,6 +21,8 @@ use hinagata_python::{HookOptions, HookPool};
 #[cfg(feature = "tools")]
 use hinagata_tools::{ToolSettings, Toolbox};
 
+#[cfg(feature = "tools")]
+use crate::locked_tools::LockedTools;
 use crate::{
     environment::Environment,
     lock_guard::LockGuard,
@@ -161,6 +163,12 @@ impl OpenWorkspace {
     /// Code `lock`, naming what differs.
     pub fn check_lock(&self, catalog: &Catalog) -> Result<()> {
         self.lock.as_ref().map_or(Ok(()), |lock| lock.check_catalog(catalog))
+    }
+
+    /// Whether only what is locked may be rendered.
+    #[must_use]
+    pub fn is_frozen(&self) -> bool {
+        self.lock.is_some()
     }
 
     /// Opens the workspace again, as it was opened: the same root, flags and environment, with files as they are now. The
@@ -363,8 +371,11 @@ impl OpenWorkspace {
         }
         #[cfg(feature = "tools")]
         {
-            builder =
-                builder.with_tools(Arc::new(Toolbox::new(ToolSettings::from_settings(&self.settings)?)));
+            let tools = Arc::new(Toolbox::new(ToolSettings::from_settings(&self.settings)?));
+            builder = match &self.lock {
+                Some(lock) => builder.with_tools(Arc::new(LockedTools::new(tools, Arc::clone(lock)))),
+                None => builder.with_tools(tools),
+            };
         }
         #[cfg(feature = "llm")]
         {

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::{
     PackDetails, Packs,
+    lock::{LOCK_FILE, Lock, lock_error},
     remove::{LOCK, OUTGOING, remove_if_present},
     signature::SignaturePolicy,
     stage::{StagedPack, read_manifest, stage_path},
@@ -39,6 +40,8 @@ pub struct InstallOptions {
     pub limits: PackLimits,
     /// Which signatures are asked for.
     pub signatures: SignaturePolicy,
+    /// Whether the pack must have the locked files.
+    pub frozen: bool,
 }
 
 /// The result of installing a pack.
@@ -63,7 +66,7 @@ impl Packs {
     ///
     /// # Errors
     /// Code `not_found` if `source` does not exist; code `definition` if it is not a pack or contains what no pack may
-    /// contain; code `conflict` if a pack with that name exists and `replace` is not set; code `store` if it cannot be
+    /// contain; code `lock` if it must have the locked files and has others; code `conflict` if a pack with that name exists and `replace` is not set; code `store` if it cannot be
     /// written. An error changes nothing.
     pub fn install(&mut self, source: &Path, options: &InstallOptions) -> Result<InstalledPack> {
         let packs = directory_beneath(self.catalog.root(), PACKS)?;
@@ -91,6 +94,9 @@ impl Packs {
     ) -> Result<(PackId, Option<ReplacedPack>, Digest)> {
         let staged = stage_path(source, coming, &options.limits)?;
         staged.check_signature(&options.signatures)?;
+        if options.frozen {
+            self.check_locked(&staged)?;
+        }
         let StagedPack { id, top, tree, .. } = staged;
         let place = writer.directory().join(id.as_str());
         let before = fs::symlink_metadata(&place).is_ok();
@@ -102,8 +108,27 @@ impl Packs {
         }
         let replaced = before
             .then(|| ReplacedPack { version: read_manifest(&place).ok().map(|manifest| manifest.version) });
+        self.keep_version(&id, &top, &tree)?;
         place_pack(writer, &top, &place, before).map_err(|error| io_error("written", &place, error))?;
         Ok((id, replaced, tree))
+    }
+}
+
+impl Packs {
+    /// Checks that a pack has the locked files.
+    fn check_locked(&self, staged: &StagedPack) -> Result<()> {
+        let (id, version) = (&staged.id, &staged.manifest.version);
+        let lock = Lock::read(self.catalog.root())?;
+        let difference = match lock.as_ref().map(|lock| lock.packs.get(id.as_str())) {
+            None => format!("the workspace has no {LOCK_FILE}"),
+            Some(None) => format!("pack `{id}` is not locked"),
+            Some(Some(locked)) if locked.tree == staged.tree => return Ok(()),
+            Some(Some(locked)) if locked.version == *version => {
+                format!("pack `{id}` {version} has other files than the locked ones")
+            }
+            Some(Some(locked)) => format!("pack `{id}` is {version}, and was locked as {}", locked.version),
+        };
+        lock_error(vec![difference]).map_or(Ok(()), |error| Err(error.with("pack_id", id.as_str())))
     }
 }
 

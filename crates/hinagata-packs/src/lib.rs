@@ -33,6 +33,7 @@ mod summary;
 mod sync;
 mod unpack;
 mod verify;
+mod versions;
 mod view;
 mod wanted;
 
@@ -47,7 +48,10 @@ use hinagata_workspace::StateDir;
 
 pub use install::{InstallOptions, InstalledPack, ReplacedPack};
 pub use location::{GitLocation, GitRevision, PackLocation, WantedPack, is_commit, is_loopback};
-pub use lock::{LOCK_FILE, Lock, LockCheck, LockOptions, LockedChoice, LockedPack, MergedLock, SEMANTICS};
+pub use lock::{
+    LOCK_FILE, Lock, LockCheck, LockDrift, LockOptions, LockedChoice, LockedPack, MergedLock, SEMANTICS,
+    find_drifts, schema_digest,
+};
 pub use problem::Problem;
 pub use range::VersionRange;
 pub use remove::RemovedPack;
@@ -63,6 +67,7 @@ pub use summary::PackSummary;
 pub use sync::{OutdatedPack, SyncChange, SyncOptions, SyncReport, SyncedPack, UpdateChoice};
 pub use unpack::refused_error;
 pub use verify::{FileChange, FileDiff, Verification};
+pub use versions::{PackVersion, VersionChoice};
 pub use wanted::WantedPacks;
 
 use self::view::View;

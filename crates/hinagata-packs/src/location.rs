@@ -55,6 +55,20 @@ pub enum GitRevision {
     Revision(String),
 }
 
+impl GitLocation {
+    /// Whether the repository is named by a path relative to the workspace root.
+    pub(crate) fn is_path(&self) -> bool {
+        !self.repository.contains("://")
+            && self.repository.split_once(':').is_none_or(|(host, _)| host.contains('/'))
+    }
+
+    /// Whether the repository is a directory of this machine.
+    #[must_use]
+    pub fn is_on_this_machine(&self) -> bool {
+        self.is_path() || self.repository.starts_with("file://")
+    }
+}
+
 impl GitRevision {
     /// The tag, branch or hash.
     #[must_use]

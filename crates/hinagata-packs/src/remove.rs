@@ -36,6 +36,7 @@ impl Packs {
         let id = self.pack(pack)?.id.clone();
         // If a later step fails, the rest of the pack is not approved.
         self.state_of(&id).forget()?;
+        self.forget_versions(&id)?;
         let resolutions = self.take_back_choices(&id, now)?;
         let directory = directory_beneath(self.catalog.root(), PACKS)?;
         let writer = Writer::lock(&directory, LOCK, Readers::AsUsual)?;

@@ -302,6 +302,8 @@ class Runner:
 
     def result(self, job):
         stage = job["stage"]
+        if "fixed" in job:
+            surroundings.fix(job["fixed"])
         if self.module is None:
             self.module = load_module(job)
         if stage == "load":

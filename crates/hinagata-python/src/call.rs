@@ -14,7 +14,7 @@ use crate::{
     failure::{Failure, ProcessExit},
     frame::{FrameError, FrameReader, encode_frame},
     host::HookHost,
-    message::{HostAnswer, HostAnswerContent, JobMessage, PROTOCOL_VERSION, WorkerMessage},
+    message::{FixedMessage, HostAnswer, HostAnswerContent, JobMessage, PROTOCOL_VERSION, WorkerMessage},
     timer::Deadline,
 };
 
@@ -125,6 +125,7 @@ fn job_frame(job: &HookJob<'_>, terms: &CallTerms<'_>) -> Result<Vec<u8>, Failur
         functions: &terms.host.functions(),
         variables,
         text,
+        fixed: job.fixed.as_ref().map(FixedMessage::from_surroundings),
         keep: terms.keep,
         seconds: job.time.as_secs_f64(),
         filter: terms.filter,

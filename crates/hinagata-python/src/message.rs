@@ -3,6 +3,9 @@
 //! The first frame to a worker carries the version. Each side ignores fields that it does not know, so fields can be
 //! added without a new version.
 
+use std::time::UNIX_EPOCH;
+
+use hinagata::ports::FixedSurroundings;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -29,12 +32,34 @@ pub(crate) struct JobMessage<'a> {
     pub(crate) variables: Option<&'a Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<&'a str>,
+    /// What takes the place of the machine's clock and random numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) fixed: Option<FixedMessage<'a>>,
     /// Whether another job may follow.
     pub(crate) keep: bool,
     /// The time limit of the job.
     pub(crate) seconds: f64,
     /// The name of the seccomp filter to install.
     pub(crate) filter: &'static str,
+}
+
+/// A time, a zone and a seed for a job.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FixedMessage<'a> {
+    /// Nanoseconds since 1970.
+    nanoseconds: i64,
+    timezone: &'a str,
+    seed: u64,
+}
+
+impl<'a> FixedMessage<'a> {
+    pub(crate) fn from_surroundings(fixed: &'a FixedSurroundings) -> Self {
+        let nanoseconds = match fixed.now.duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |before| -before),
+        };
+        Self { nanoseconds, timezone: &fixed.timezone, seed: fixed.seed }
+    }
 }
 
 /// A message from a worker.

@@ -29,7 +29,11 @@ use crate::{
 };
 
 /// The program that an interpreter runs.
-const WORKER: &str = concat!(include_str!("../python/worker.py"), include_str!("../python/direct.py"));
+const WORKER: &str = concat!(
+    include_str!("../python/worker.py"),
+    include_str!("../python/surroundings.py"),
+    include_str!("../python/direct.py")
+);
 /// The bootstrap on the command line. It reads the program from standard input, so that process lists do not show all
 /// of it. The configuration tells `direct.py` that frames use both pipes and that there is no filter.
 const START: &str = "\
@@ -402,6 +406,7 @@ mod tests {
             deadline: None,
             waited: &QueueTime::default(),
             secrets: Arc::default(),
+            fixed: None,
             capabilities: &Engine,
         }))
     }

@@ -14,7 +14,7 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 use crate::{
     case::{Case, CaseFile, Stubs},
     sample::sample_variables,
-    stubs::{FixedClock, StubbedHooks, StubbedModel, StubbedTools},
+    stubs::{FixedClock, StubbedHooks, StubbedModel, StubbedTools, fixed_surroundings},
 };
 
 /// One side of a comparison.
@@ -222,18 +222,20 @@ fn render_case(side: &Side, pair: &Pair<'_>, sample: &Map<String, Value>) -> Res
 fn fixed_engine(engine: &Engine, case: Option<&Case>) -> Engine {
     let mut surroundings = engine.surroundings();
     let stubs: Arc<Stubs> = case.map(|case| Arc::clone(&case.stubs)).unwrap_or_default();
-    let now = case.map(|case| case.context.now);
-    surroundings.clock = Arc::new(FixedClock(now.unwrap_or(crate::read::default_now())));
-    surroundings.timezone = Some(case.map_or_else(|| "UTC".to_owned(), |case| case.context.timezone.clone()));
+    let now = case.map_or_else(crate::read::default_now, |case| case.context.now);
+    let timezone = case.map_or_else(|| "UTC".to_owned(), |case| case.context.timezone.clone());
+    surroundings.clock = Arc::new(FixedClock(now));
     surroundings.os = case.map_or_else(|| "linux".to_owned(), |case| case.context.os.clone());
     "en".clone_into(&mut surroundings.language);
     surroundings.tools = Some(Arc::new(StubbedTools::new(surroundings.tools.take(), Arc::clone(&stubs))));
     surroundings.hooks = Some(Arc::new(StubbedHooks {
         inner: None,
         stubs: Arc::clone(&stubs),
+        fixed: fixed_surroundings(now, &timezone),
         is_trusted: true,
         may_call_out: false,
     }));
+    surroundings.timezone = Some(timezone);
     surroundings.model = Some(Arc::new(StubbedModel::new(stubs, None)));
     engine.with_surroundings(surroundings)
 }

@@ -16,7 +16,7 @@ use crate::{
     models::{CaseModels, ModelError},
     outcome::{CaseResult, Failure, Report, Status},
     snapshot::{SnapshotMode, Snapshots},
-    stubs::{FixedClock, StubbedHooks, StubbedModel, StubbedTools, UNSTUBBED},
+    stubs::{FixedClock, StubbedHooks, StubbedModel, StubbedTools, UNSTUBBED, fixed_surroundings},
 };
 use hinagata::{
     Catalog, Code, Context, Engine, Error, Rendered, Request, Result, Settings, counter_for_model,
@@ -217,6 +217,7 @@ impl Run<'_> {
         surroundings.hooks = Some(Arc::new(StubbedHooks {
             inner: surroundings.hooks.take(),
             stubs: Arc::clone(&case.stubs),
+            fixed: fixed_surroundings(context.now, &context.timezone),
             is_trusted: options.is_trusted,
             may_call_out: options.may_call_out,
         }));

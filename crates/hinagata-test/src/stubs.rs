@@ -12,7 +12,8 @@ use std::{
 use hinagata::{
     Code, Error, Hint, Reason, Result,
     ports::{
-        Clock, HookJob, Hooks, Model, ModelRequest, PortFuture, Stage, Tool, ToolDocuments, ToolSet, Tools,
+        Clock, FixedSurroundings, HookJob, Hooks, Model, ModelRequest, PortFuture, Stage, Tool,
+        ToolDocuments, ToolSet, Tools,
     },
 };
 use serde_json::Value;
@@ -47,6 +48,14 @@ fn stub_value(code: Code, value: &Value) -> Result<Value> {
 
 fn ready<'a, T: Send + 'a>(result: Result<T>) -> PortFuture<'a, Result<T>> {
     Box::pin(std::future::ready(result))
+}
+
+/// The seed of random numbers in hooks.
+const SEED: u64 = 0;
+
+/// What the hooks of a case see.
+pub(crate) fn fixed_surroundings(now: SystemTime, timezone: &str) -> FixedSurroundings {
+    FixedSurroundings { now, timezone: timezone.to_owned(), seed: SEED }
 }
 
 /// A clock that stands still.
@@ -138,6 +147,8 @@ impl ToolSet for StubbedSet {
 pub(crate) struct StubbedHooks {
     pub(crate) inner: Option<Arc<dyn Hooks>>,
     pub(crate) stubs: Arc<Stubs>,
+    /// What hooks see in place of the machine's clock and random numbers.
+    pub(crate) fixed: FixedSurroundings,
     pub(crate) is_trusted: bool,
     /// Whether hooks may reach beyond the test.
     pub(crate) may_call_out: bool,
@@ -166,6 +177,7 @@ impl Hooks for StubbedHooks {
             );
             return ready(Err(error.with_reason(Reason::Untrusted).with_hint(Hint::TrustWorkspace)));
         }
+        job.fixed = Some(self.fixed.clone());
         if !self.may_call_out {
             let permissions = std::mem::take(&mut job.permissions);
             let (out, kept): (Vec<&str>, Vec<&str>) =

@@ -147,6 +147,18 @@ impl ToolSet for LoadedTools {
         })
     }
 
+    fn server_schema<'a>(&'a self, name: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
+        let Some(entry) = self.functions.get(name).and_then(|tool| self.entries.get(&tool.id)) else {
+            let error = tool_error(Reason::Unknown, format!("unknown tool `{name}`"));
+            return Box::pin(std::future::ready(Err(error)));
+        };
+        let (inner, entry) = (Arc::clone(&self.toolbox.0), Arc::clone(entry));
+        let running = self.toolbox.0.runtime.spawn(async move { inner.server_schema(&entry).await });
+        Box::pin(async move {
+            running.await.unwrap_or_else(|stopped| Err(tool_error(Reason::Runtime, stopped.to_string())))
+        })
+    }
+
     fn diagnostics(&self) -> &[Diagnostic] {
         &self.diagnostics
     }
@@ -258,6 +270,33 @@ impl Inner {
         let answer = answer?;
         entry.returns.check_value(SchemaSide::Answer, &answer)?;
         Ok(answer)
+    }
+
+    /// The schemas of a tool in the words of its server.
+    async fn server_schema(&self, entry: &Entry) -> Result<Option<Value>> {
+        let described = async {
+            match entry.target.as_ref().map_err(Clone::clone)? {
+                Target::Restful(_) => Ok(None),
+                #[cfg(feature = "grpc")]
+                Target::Grpc(url) => {
+                    self.channels.describe_method(url, self.settings.module(entry.module())).await.map(Some)
+                }
+                #[cfg(feature = "mcp")]
+                Target::Mcp(server) => {
+                    self.servers.describe_tool(server, &entry.definition.tool.name).await.map(Some)
+                }
+                #[cfg(not(feature = "mcp"))]
+                Target::Mcp(_) => {
+                    Err(tool_error(Reason::Unsupported, "this build does not support MCP tools"))
+                }
+            }
+        };
+        let time = self.call_timeout(entry);
+        let described = timeout(time, described).await.unwrap_or_else(|_| {
+            Err(tool_error(Reason::Timeout, format!("no response within {time:?}"))
+                .with_hint("raise `tools.timeout`, or find out why the server is slow"))
+        });
+        described.map_err(|error| error.with("tool", entry.definition.tool.id.as_str()))
     }
 
     fn call_timeout(&self, entry: &Entry) -> std::time::Duration {

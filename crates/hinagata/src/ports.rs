@@ -86,12 +86,25 @@ pub struct HookJob<'a> {
     pub time: Duration,
     /// When the render has to end, even if this job still waits or runs.
     pub deadline: Option<Instant>,
+    /// What it sees in place of the machine's clock, time zone and random numbers; those of the machine if `None`.
+    pub fixed: Option<FixedSurroundings>,
     /// Records how long the job waits before it runs; this does not count against its time.
     pub waited: &'a QueueTime,
     /// Values to mask in its output and its exceptions.
     pub secrets: Arc<Secrets>,
     /// Answers its requests to the engine.
     pub capabilities: &'a dyn Capabilities,
+}
+
+/// A clock that stands still, a time zone and a seed, for Python whose results have to repeat.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FixedSurroundings {
+    /// The time.
+    pub now: SystemTime,
+    /// The time zone: a name, or an offset such as `+09:00`.
+    pub timezone: String,
+    /// The seed of random numbers.
+    pub seed: u64,
 }
 
 /// The time that Python waited for a free process. Jobs that wait at the same time count once.
@@ -219,6 +232,15 @@ pub trait ToolSet: Send + Sync {
     /// # Errors
     /// Code `tool`.
     fn call_tool<'a>(&'a self, name: &'a str, arguments: Value) -> PortFuture<'a, Result<Value>>;
+
+    /// The schemas of a tool in the words of the server that answers it; `None` for a tool whose server states none, as
+    /// with those called by plain HTTP requests.
+    ///
+    /// # Errors
+    /// Code `tool` if the server cannot be asked, or does not know the tool.
+    fn server_schema<'a>(&'a self, _name: &'a str) -> PortFuture<'a, Result<Option<Value>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
 
     /// Problems in the definitions of tools.
     fn diagnostics(&self) -> &[Diagnostic] {

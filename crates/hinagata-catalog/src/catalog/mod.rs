@@ -17,6 +17,7 @@ mod unread;
 mod withheld;
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
@@ -38,7 +39,7 @@ pub use withheld::{untrusted_error, withheld_error};
 
 use self::tools::pack_tools;
 use crate::{
-    Agent, Approvals, Defaults, PromptId, Resolutions, Vocabulary, agent, defaults,
+    Agent, Approvals, Defaults, PackId, PromptId, Resolutions, Vocabulary, agent, defaults,
     pack::{Pack, open_packs},
     resolution,
     source::{
@@ -63,6 +64,8 @@ pub struct CatalogOptions {
     pub libraries: Vec<Library>,
     /// The approvals of packs; [`Approvals::load`] reads them from the user's state directory.
     pub approvals: Approvals,
+    /// Directories in the place of those of packs: versions that are compared. These packs count as approved.
+    pub replaced_packs: BTreeMap<PackId, PathBuf>,
     /// The snapshot of the store whose prompts are in the catalog, if there is a store.
     pub store: Option<Arc<StoreSnapshot>>,
     /// Whether the previous version of a prompt of the store is served when the current one is invalid.
@@ -181,7 +184,7 @@ impl Catalog {
             opening.push(Diagnostic::error(".", error));
             None
         });
-        let packs = open_packs(workspace.as_ref(), &options.approvals, &mut opening);
+        let packs = open_packs(workspace.as_ref(), &options.approvals, &options.replaced_packs, &mut opening);
         let mut roots = Vec::new();
         let mut add = |kind: RootKind, prefix: String, tree: Box<dyn FileTree>| {
             let same = |index: &&Index| index.root.kind == kind && index.root.tree.is_same(&*tree);

@@ -1,6 +1,10 @@
 //! The packs of a snapshot.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::BTreeMap,
+    path::PathBuf,
+    sync::{Arc, OnceLock},
+};
 
 use hinagata_document::{Code, Diagnostic, Digest, Error, Hint, Reason, Result};
 use hinagata_workspace::{
@@ -191,35 +195,58 @@ impl PackKind {
     }
 }
 
-/// Opens every pack directory of `workspace`; diagnostics are added to `found`.
+/// Opens every pack directory of `workspace`; diagnostics are added to `found`. The directories in `replaced` take the
+/// place of those of the packs with these names, and count as approved.
 pub(crate) fn open_packs(
     workspace: Option<&Directory>,
     approvals: &Approvals,
+    replaced: &BTreeMap<PackId, PathBuf>,
     found: &mut Vec<Diagnostic>,
 ) -> Vec<Arc<Pack>> {
-    let directory = match workspace.map_or(Ok(None), |workspace| workspace.directory(PACKS)) {
-        Ok(Some(directory)) => directory,
-        Ok(None) => return Vec::new(),
-        Err(error) => {
-            found.push(Diagnostic::error(PACKS, error));
-            return Vec::new();
-        }
+    let mut packs: Vec<Arc<Pack>> = Vec::new();
+    let new = |id: PackId, directory, seal| {
+        Arc::new(Pack { id, directory, seal: Arc::new(seal), manifest: OnceLock::new() })
     };
-    let listed = directory.list().unwrap_or_else(|error| {
-        found.push(Diagnostic::error(PACKS, error));
-        Vec::new()
-    });
-    let mut packs = Vec::new();
-    for listed in listed.into_iter().filter(|listed| listed.directory && !listed.name.starts_with('.')) {
-        match directory.directory(&listed.name) {
+    let listed = list_packs(workspace, found);
+    for (name, opened) in listed.into_iter().filter(|(name, _)| !replaced.contains_key(&PackId::new(name))) {
+        match opened {
             Ok(Some(directory)) => {
-                let id = PackId::new(&listed.name);
-                let seal = Arc::new(approvals.seal(&id));
-                packs.push(Arc::new(Pack { id, directory, seal, manifest: OnceLock::new() }));
+                let id = PackId::new(&name);
+                let seal = approvals.seal(&id);
+                packs.push(new(id, directory, seal));
             }
             Ok(None) => {}
-            Err(error) => found.push(Diagnostic::error(format!("{PACKS}/{}", listed.name), error)),
+            Err(error) => found.push(Diagnostic::error(format!("{PACKS}/{name}"), error)),
         }
     }
+    for (id, path) in replaced {
+        match Directory::open(path) {
+            Ok(Some(directory)) => {
+                packs.push(new(id.clone(), directory, Seal::from_host(id, Approval::Approved)))
+            }
+            Ok(None) => {}
+            Err(error) => found.push(Diagnostic::error(format!("{PACKS}/{id}"), error)),
+        }
+    }
+    packs.sort_by(|a, b| a.id.cmp(&b.id));
     packs
+}
+
+/// The pack directories of `workspace` by name.
+fn list_packs(
+    workspace: Option<&Directory>,
+    found: &mut Vec<Diagnostic>,
+) -> Vec<(String, Result<Option<Directory>>)> {
+    let list = || {
+        let Some(directory) = workspace.map_or(Ok(None), |workspace| workspace.directory(PACKS))? else {
+            return Ok(Vec::new());
+        };
+        let listed = directory.list()?.into_iter();
+        let packs = listed.filter(|listed| listed.directory && !listed.name.starts_with('.'));
+        Ok(packs.map(|listed| (listed.name.clone(), directory.directory(&listed.name))).collect())
+    };
+    list().unwrap_or_else(|error| {
+        found.push(Diagnostic::error(PACKS, error));
+        Vec::new()
+    })
 }

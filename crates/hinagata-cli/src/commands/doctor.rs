@@ -3,6 +3,7 @@
 use hinagata::{Approval, Catalog, Distrust, Library, Severity, TrustState};
 use hinagata_agent::Project;
 use hinagata_check::template_diagnostics;
+use hinagata_packs::{LOCK_FILE, LockCheck, LockDrift, find_drifts};
 use serde_json::{Value, json};
 
 use crate::{
@@ -36,6 +37,7 @@ pub(crate) fn run(_arguments: &Arguments, globals: &Globals) -> Result<(), Failu
     found.extend(catalog.withheld_permissions(|library| !library.map_or(trusted, |library| library.trusted)));
     let engine = workspace.open_engine()?;
     found.extend(engine.tool_diagnostics());
+    found.extend(lock_diagnostics(&workspace, &catalog, &engine));
     found.extend(template_diagnostics(&catalog, &workspace.host.check_options(&engine)));
     let python = PythonState::find(&workspace.host.settings);
     let models = ModelState::find(&workspace)?;
@@ -62,6 +64,32 @@ pub(crate) fn project_diagnostics(workspace: &Workspace) -> Vec<hinagata::Diagno
         Ok(project) => project.diagnostics,
         Err(error) => vec![hinagata::Diagnostic::error(hinagata::SETTINGS_FILE, error)],
     }
+}
+
+/// In what the workspace differs from its lock.
+fn lock_diagnostics(
+    workspace: &Workspace,
+    catalog: &Catalog,
+    engine: &hinagata::Engine,
+) -> Vec<hinagata::Diagnostic> {
+    let hash = |prompt: &str| engine.definition_hash(prompt).ok();
+    let mut found: Vec<hinagata::Diagnostic> = match find_drifts(catalog, &workspace.host.settings, &hash) {
+        Ok(drifts) => drifts.iter().map(LockDrift::to_diagnostic).collect(),
+        Err(error) => return vec![hinagata::Diagnostic::error(LOCK_FILE, error)],
+    };
+    let check = LockCheck::open(catalog.root(), &workspace.host.settings);
+    // Servers are asked only if somebody locked what they state.
+    if let Some(check) = check.ok().filter(|check| !check.lock().tool_schemas.is_empty()) {
+        match engine.server_schemas_blocking() {
+            Ok(schemas) => {
+                let locked = check.lock().tool_schemas.keys();
+                let drifts = locked.filter_map(|id| check.schema_drift(id, schemas.get(id)));
+                found.extend(drifts.map(|drift| drift.to_diagnostic()));
+            }
+            Err(error) => found.push(hinagata::Diagnostic::warning(LOCK_FILE, error)),
+        }
+    }
+    found
 }
 
 /// The problems of what is served over MCP.

@@ -19,11 +19,15 @@ use crate::{
 /// nothing. If the file has conflict markers of a merge, both sides are merged. With --frozen, other commands then fail
 /// if the workspace differs.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  hina lock\n  hina lock --prompts")]
+#[command(after_help = "Examples:\n  hina lock\n  hina lock --prompts --tools")]
 pub(crate) struct Arguments {
     /// Lock the files of every prompt, too
     #[arg(long)]
     prompts: bool,
+
+    /// Lock the schemas that the servers of MCP and gRPC tools state, too; this asks the servers
+    #[arg(long)]
+    tools: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failure> {
@@ -32,7 +36,12 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
         true => Some(prompt_hashes(&workspace, &workspace.open_engine()?)),
         false => None,
     };
-    let lock = open_packs(&workspace)?.lock_state(&workspace.host.settings, &LockOptions { prompts })?;
+    let tool_schemas = match arguments.tools {
+        true => workspace.open_engine()?.server_schemas_blocking()?,
+        false => BTreeMap::new(),
+    };
+    let options = LockOptions { prompts, tool_schemas };
+    let lock = open_packs(&workspace)?.lock_state(&workspace.host.settings, &options)?;
     let changed = lock.write(&workspace.host.root.path)?;
     match Format::from_globals(globals) {
         Format::Json => output::print_json(&json!({"path": LOCK_FILE, "changed": changed})),

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use hinagata::{
-    Content, Message, Rendered, RenderedBody, Warning,
+    Content, Engine, Message, Rendered, RenderedBody, Warning,
     module::driver::{Formatted, OutputFormat},
     secret::Redactor,
 };
+use hinagata_packs::{LOCK_FILE, LockCheck, LockDrift};
 
 use self::chat_template::TemplateArguments;
 use crate::{
@@ -100,6 +101,7 @@ fn render_once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>,
     let call = arguments.call.read()?;
     let engine = workspace.open_engine()?;
     let mut rendered = call.render_prompt(&workspace, &engine)?;
+    rendered.warnings.extend(lock_warnings(&workspace, &engine, &rendered));
     let redactor = workspace.redactor();
     if let Some(text) = arguments.chat_text(&rendered)? {
         return print_chat_text(&workspace, &rendered, &text, globals).map(|()| rendered.read_files);
@@ -108,6 +110,21 @@ fn render_once(arguments: &Arguments, globals: &Globals) -> Result<Vec<PathBuf>,
     rendered.warnings.extend(request::redaction_warnings(&redactor));
     print(&workspace, &rendered, (arguments.output_format(), made.as_ref()), globals)?;
     Ok(rendered.read_files)
+}
+
+/// The differences from the lock that can have changed the result. With `--frozen` there are none.
+fn lock_warnings(workspace: &Workspace, engine: &Engine, rendered: &Rendered) -> Vec<Warning> {
+    let host = &workspace.host;
+    if !host.root.path.join(LOCK_FILE).is_file() || host.is_frozen() {
+        return Vec::new();
+    }
+    let (prompt, source) = (rendered.prompt_id().as_str(), rendered.source());
+    let drifts = LockCheck::open(&host.root.path, &host.settings).map(|lock| {
+        lock.prompt_drifts(&engine.catalog(), prompt, source, || rendered.definition_hash().to_owned())
+    });
+    let errors =
+        drifts.map_or_else(|error| vec![error], |drifts| drifts.iter().map(LockDrift::to_error).collect());
+    errors.into_iter().map(|error| Warning { about: LOCK_FILE.to_owned(), error }).collect()
 }
 
 impl Arguments {

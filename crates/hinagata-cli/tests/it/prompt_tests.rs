@@ -135,6 +135,47 @@ fn a_wrong_file_lists_all_problems_and_runs_nothing() {
 }
 
 #[test]
+fn clock_zone_and_random_numbers_of_hooks_are_fixed() {
+    let (_place, root) = workspace(
+        "{{ seen }}\n{{ chance }}\n",
+        "tests:\n- name: afternoon\n  context: {now: 2026-02-20T15:30:00+09:00}\n  assert:\n  - contains: \"2026-02-20 15:30:00 \
+         +0900 1771569000\"\n  - snapshot: true\n\
+         - name: summer\n  context: {now: '2026-07-01T12:00:00+02:00[Europe/Berlin]'}\n  assert:\n  - contains: \"2026-07-01 \
+         12:00:00 +0200\"\n\
+         - name: none\n  assert:\n  - contains: \"2026-01-01 00:00:00 +0000\"\n",
+    );
+    write(
+        &root,
+        &format!("{PROMPT}/prompt.py"),
+        r#"from datetime import date, datetime, timezone
+import random, time, uuid
+
+METADATA = {"name": "greeting", "version": "1.0.0", "template": "template.md"}
+
+def pre_render(variables, context):
+    assert abs(datetime.now(timezone.utc).timestamp() - time.time()) < 60 and isinstance(datetime.now(), date)
+    clock = time.strftime("%H:%M:%S %z")
+    variables["seen"] = f"{date.today()} {clock} {int(time.time())} {datetime.now():%H:%M}"
+    variables["chance"] = f"{random.random()} {random.Random().randint(0, 10**9)} {uuid.uuid4()}"
+"#,
+    );
+    trust(&root);
+    let (code, text, errors) = run(&root, &["test", "--update"]);
+    assert_eq!(code, 0, "{text}{errors}");
+    for _ in 0..2 {
+        let (code, text, errors) = run(&root, &["test", "--jobs", "1"]);
+        assert_eq!(code, 0, "a snapshot of the same numbers: {text}{errors}");
+    }
+    // A render sees the machine.
+    let renders = [(); 2].map(|()| run(&root, &["render", "greeting"]));
+    assert!(
+        renders.iter().all(|(code, text, _)| *code == 0 && !text.contains("2026-01-01 00:00")),
+        "{renders:?}"
+    );
+    assert_ne!(renders[0].1, renders[1].1);
+}
+
+#[test]
 fn snapshots_are_new_once_and_refused_in_ci() {
     let (_place, root) = workspace("one\n", "tests: [{name: greets, assert: [{snapshot: true}]}]");
     let in_ci = hina(&root).arg("test").env("CI", "true").output().expect("hina runs");

@@ -272,14 +272,23 @@ impl<'d, 'f> CaseReader<'d, 'f> {
             self.lose(node, "an assertion without `type`");
             return None;
         };
+        // A transform that takes a part of JSON is a path. Programs see the part under another name.
+        let is_program = matches!(named, "javascript" | "python");
+        let path =
+            node.get("transform").filter(|_| !is_program).and_then(Node::as_str).and_then(path_of_part);
         for key in ["transform", "contextTransform", "config"] {
-            if node.get(key).is_some() {
+            if node.get(key).is_some() && !(key == "transform" && path.is_some()) {
                 self.lose(node, format!("the assertion `{named}` with `{key}`"));
                 return None;
             }
         }
         match self.translate(node, named) {
-            Ok(assertion) => Some(assertion),
+            Ok(mut assertion) => {
+                if let Some(path) = path {
+                    assertion["path"] = path.into();
+                }
+                Some(assertion)
+            }
             Err(reason) => {
                 self.lose(node, format!("the assertion `{named}`: {reason}"));
                 None
@@ -370,6 +379,33 @@ fn script_check(text: &str, language: ScriptLanguage) -> Result<Map<String, Valu
     let reason = "it is a program";
     let expression = parse_script(text.trim(), language).ok_or(reason)?;
     assertion_of(&expression).ok_or_else(|| reason.to_owned())
+}
+
+/// The JSONPath of `output.a.b`, `output['a']` or `JSON.parse(output).a`.
+fn path_of_part(script: &str) -> Option<String> {
+    let mut part = parse_script(script.trim(), ScriptLanguage::JavaScript)?;
+    let mut keys = Vec::new();
+    loop {
+        match part {
+            Expression::Member(of, name) => {
+                keys.push(name);
+                part = *of;
+            }
+            Expression::Index(of, index) => {
+                let Expression::Text(name) = *index else { return None };
+                keys.push(name);
+                part = *of;
+            }
+            whole => {
+                let is_json = match whole.method_call() {
+                    Some((Expression::Name(of), "parse", [text])) => of == "JSON" && text.is_output(),
+                    _ => whole.is_output(),
+                };
+                let quoted = keys.iter().rev().map(|key| format!("[{}]", Value::from(key.as_str())));
+                return (is_json && !keys.is_empty()).then(|| format!("${}", quoted.collect::<String>()));
+            }
+        }
+    }
 }
 
 /// The same node, at the place of another one.
@@ -601,6 +637,21 @@ mod tests {
             check("output.toLowerCase().includes('A')").map(|check| check["type"].clone()),
             Some("expression".into())
         );
+    }
+
+    #[test]
+    fn a_transform_that_takes_a_part_is_a_path() {
+        for (script, path) in [
+            ("output.a.b", Some(r#"$["a"]["b"]"#)),
+            ("JSON.parse(output)['a b']", Some(r#"$["a b"]"#)),
+            ("output", None),
+            ("JSON.parse(output)", None),
+            ("output.a.length > 1", None),
+            ("output.split(',')[0]", None),
+            ("other.a", None),
+        ] {
+            assert_eq!(path_of_part(script).as_deref(), path, "{script}");
+        }
     }
 
     #[test]

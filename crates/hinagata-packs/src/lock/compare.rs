@@ -1,12 +1,15 @@
 //! Compares a workspace with its lock.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use hinagata_catalog::{Approval, Catalog};
 use hinagata_document::{Code, Digest, Error, Hint, Reason, Result};
 use hinagata_workspace::{Settings, layout::PACKS};
 
-use super::{LOCK_FILE, Lock, SEMANTICS, state};
+use super::{LOCK_FILE, Lock, LockDrift, SEMANTICS, state};
 use crate::{
     location::{PackLocation, WantedPack},
     range::VersionRange,
@@ -39,61 +42,68 @@ impl LockCheck {
         &self.lock
     }
 
-    /// Everything in which the workspace differs from the lock, as sentences.
-    #[must_use]
-    pub fn differences(&self, catalog: &Catalog) -> Vec<String> {
+    /// Everything in which the workspace differs from the lock.
+    pub(super) fn differences(&self, catalog: &Catalog) -> Vec<LockDrift> {
+        let mut all = self.differences_without_files(catalog);
+        match state::tokenizer_digests(&self.tokenizers) {
+            Ok(now) => {
+                all.extend(list_differences("tokenizer", &pairs(&self.lock.tokenizers), &pairs(&now)));
+            }
+            Err(error) => all.push(LockDrift::new("tokenizer", "", error.message())),
+        }
+        all
+    }
+
+    /// The differences that take no time to find: without the files of tokenizers.
+    pub(super) fn differences_without_files(&self, catalog: &Catalog) -> Vec<LockDrift> {
         let mut all = wanted_differences(&self.wanted, &self.lock);
         if self.lock.semantics != SEMANTICS {
-            all.push(format!(
+            let message = format!(
                 "the lock is for semantics {} of the engine, and this is {SEMANTICS}",
                 self.lock.semantics
-            ));
+            );
+            all.push(LockDrift::new("lock", "", message));
         }
         all.extend(self.pack_differences(catalog));
-        let pairs = |locked: &std::collections::BTreeMap<String, Digest>| -> Vec<(String, String)> {
-            locked.iter().map(|(id, digest)| (id.clone(), digest.to_string())).collect()
+        let choices = |choices: &BTreeMap<String, super::LockedChoice>| -> Vec<(String, String)> {
+            choices.iter().map(|(id, choice)| (id.clone(), choice.source.clone())).collect()
         };
-        let choices =
-            |choices: &std::collections::BTreeMap<String, super::LockedChoice>| -> Vec<(String, String)> {
-                choices.iter().map(|(id, choice)| (id.clone(), choice.source.clone())).collect()
-            };
         all.extend(list_differences(
             "resolution",
             &choices(&self.lock.resolutions),
             &choices(&state::read_choices(catalog)),
         ));
         all.extend(list_differences("tool", &pairs(&self.lock.tools), &pairs(&state::tool_digests(catalog))));
-        match state::tokenizer_digests(&self.tokenizers) {
-            Ok(now) => all.extend(list_differences("tokenizer", &pairs(&self.lock.tokenizers), &pairs(&now))),
-            Err(error) => all.push(error.message().to_owned()),
-        }
         all
     }
 
-    fn pack_differences(&self, catalog: &Catalog) -> Vec<String> {
+    fn pack_differences(&self, catalog: &Catalog) -> Vec<LockDrift> {
         let mut all = Vec::new();
+        let drift = |id: &str, message: String| LockDrift::new("pack", id, message);
         for (id, locked) in &self.lock.packs {
             let Some(pack) = catalog.opened_packs().iter().find(|pack| pack.id.as_str() == id) else {
-                all.push(format!("pack `{id}` {} is locked, but not installed", locked.version));
+                all.push(drift(id, format!("pack `{id}` {} is locked, but not installed", locked.version)));
                 continue;
             };
             match (pack.approved_content(), pack.approval()) {
                 (Some(content), _) if content == locked.tree => {}
-                (Some(_), _) => all
-                    .push(format!("pack `{id}` has other files than the locked version {}", locked.version)),
+                (Some(_), _) => {
+                    let message =
+                        format!("pack `{id}` has other files than the locked version {}", locked.version);
+                    all.push(drift(id, message));
+                }
                 (None, Approval::Approved) => {}
                 (None, state) => {
-                    all.push(format!("pack `{id}` is locked, but {state} and therefore not used"));
+                    all.push(drift(id, format!("pack `{id}` is locked, but {state} and therefore not used")));
                 }
             }
         }
         let is_locked = |id: &str| self.lock.packs.contains_key(id);
         let extra = catalog.opened_packs().iter().filter(|pack| !is_locked(pack.id.as_str()));
-        all.extend(
-            extra
-                .filter(|pack| catalog.is_active(&pack.id))
-                .map(|pack| format!("pack `{}` in {PACKS} is used, but not locked", pack.id)),
-        );
+        for pack in extra.filter(|pack| catalog.is_active(&pack.id)) {
+            let message = format!("pack `{}` in {PACKS} is used, but not locked", pack.id);
+            all.push(drift(pack.id.as_str(), message));
+        }
         all
     }
 
@@ -102,7 +112,7 @@ impl LockCheck {
     /// # Errors
     /// Code `lock`, naming what differs.
     pub fn check_catalog(&self, catalog: &Catalog) -> Result<()> {
-        let Some(error) = lock_error(self.differences(catalog)) else { return Ok(()) };
+        let Some(error) = lock_error(messages(self.differences(catalog))) else { return Ok(()) };
         let is_unapproved = |id: &&String| {
             let pack = catalog.opened_packs().iter().find(|pack| pack.id.as_str() == id.as_str());
             pack.is_some_and(|pack| pack.approval() != Approval::Approved)
@@ -118,13 +128,19 @@ impl LockCheck {
     /// # Errors
     /// Code `lock`.
     pub fn check_prompt(&self, id: &str, definition_hash: &str) -> Result<()> {
-        let Some(prompts) = &self.lock.prompts else { return Ok(()) };
-        let difference = match prompts.get(id) {
-            Some(locked) if locked == definition_hash => return Ok(()),
+        let difference = self.prompt_difference(id, definition_hash);
+        lock_error(messages(difference)).map_or(Ok(()), Err)
+    }
+
+    /// The difference of a prompt, if prompts are locked.
+    #[must_use]
+    pub(super) fn prompt_difference(&self, id: &str, definition_hash: &str) -> Option<LockDrift> {
+        let message = match self.lock.prompts.as_ref()?.get(id) {
+            Some(locked) if locked == definition_hash => return None,
             Some(_) => format!("prompt `{id}` has other files than the locked ones"),
             None => format!("prompt `{id}` is not locked"),
         };
-        lock_error(vec![difference]).map_or(Ok(()), Err)
+        Some(LockDrift::new("prompt", id, message))
     }
 
     /// The workspace root.
@@ -139,6 +155,15 @@ fn missing_error() -> Error {
         .with_reason(Reason::Missing)
         .with("path", LOCK_FILE)
         .with_hint(Hint::LockWorkspace)
+}
+
+/// The sentences of differences.
+pub(crate) fn messages(drifts: impl IntoIterator<Item = LockDrift>) -> Vec<String> {
+    drifts.into_iter().map(|drift| drift.message).collect()
+}
+
+fn pairs(locked: &BTreeMap<String, Digest>) -> Vec<(String, String)> {
+    locked.iter().map(|(id, digest)| (id.clone(), digest.to_string())).collect()
 }
 
 /// The error for these differences; `None` if there are none.
@@ -157,28 +182,29 @@ pub(crate) fn lock_error(differences: Vec<String>) -> Option<Error> {
 }
 
 /// In what the lock does not fit the wanted packs.
-pub(crate) fn wanted_differences(wanted: &WantedPacks, lock: &Lock) -> Vec<String> {
+pub(crate) fn wanted_differences(wanted: &WantedPacks, lock: &Lock) -> Vec<LockDrift> {
     let mut all = Vec::new();
+    let mut add = |id: &str, message: String| all.push(LockDrift::new("pack", id, message));
     for (id, wanted_pack) in &wanted.packs {
         let Some(locked) = lock.packs.get(id) else {
-            all.push(format!("pack `{id}` is wanted, but not locked"));
+            add(id, format!("pack `{id}` is wanted, but not locked"));
             continue;
         };
         match (wanted_pack, &locked.location) {
             (WantedPack::Location(wanted), Some(location)) if wanted == location => {}
             (WantedPack::Location(wanted), _) => {
-                all.push(format!(
-                    "pack `{id}` is wanted from {}, but locked from elsewhere",
-                    wanted.describe()
-                ));
+                add(
+                    id,
+                    format!("pack `{id}` is wanted from {}, but locked from elsewhere", wanted.describe()),
+                );
             }
             (WantedPack::Range(range), Some(PackLocation::Index { .. })) => {
                 if !range.contains_version(&locked.version) {
-                    all.push(format!("pack `{id}` is wanted in {range}, but locked at {}", locked.version));
+                    add(id, format!("pack `{id}` is wanted in {range}, but locked at {}", locked.version));
                 }
             }
             (WantedPack::Range(_), _) => {
-                all.push(format!("pack `{id}` is wanted from the index, but locked from elsewhere"));
+                add(id, format!("pack `{id}` is wanted from the index, but locked from elsewhere"));
             }
         }
     }
@@ -188,20 +214,23 @@ pub(crate) fn wanted_differences(wanted: &WantedPacks, lock: &Lock) -> Vec<Strin
                 VersionRange::parse(range).is_ok_and(|range| range.contains_version(&found.version))
             });
             if !fits {
-                all.push(format!(
-                    "pack `{asker}` requires `{id}` {range}, and the lock has {}",
-                    match lock.packs.get(id) {
-                        Some(found) => found.version.as_str(),
-                        None => "none",
-                    }
-                ));
+                add(
+                    asker,
+                    format!(
+                        "pack `{asker}` requires `{id}` {range}, and the lock has {}",
+                        match lock.packs.get(id) {
+                            Some(found) => found.version.as_str(),
+                            None => "none",
+                        }
+                    ),
+                );
             }
         }
     }
     let is_reachable = reachable_packs(wanted, lock);
     for (id, locked) in &lock.packs {
         if locked.location.is_some() && !is_reachable.contains(id) {
-            all.push(format!("pack `{id}` is locked, but neither wanted nor required"));
+            add(id, format!("pack `{id}` is locked, but neither wanted nor required"));
         }
     }
     all
@@ -221,19 +250,26 @@ fn reachable_packs(wanted: &WantedPacks, lock: &Lock) -> std::collections::BTree
 }
 
 /// In what two sorted lists of names and values differ.
-fn list_differences(kind: &str, locked: &[(String, String)], now: &[(String, String)]) -> Vec<String> {
+fn list_differences(
+    kind: &'static str,
+    locked: &[(String, String)],
+    now: &[(String, String)],
+) -> Vec<LockDrift> {
     let mut all = Vec::new();
+    // Resolutions of tools are written as `tool:ID`.
+    let drift = |name: &str, message: String| LockDrift::new(kind, name.trim_start_matches("tool:"), message);
     for (name, value) in locked {
         match now.iter().find(|(known, _)| known == name) {
             Some((_, found)) if found == value => {}
             Some((_, found)) if kind == "resolution" => {
-                all.push(format!("{kind} of `{name}` is {found}, and was locked as {value}"));
+                all.push(drift(name, format!("{kind} of `{name}` is {found}, and was locked as {value}")));
             }
-            Some(_) => all.push(format!("{kind} `{name}` differs from the locked one")),
-            None => all.push(format!("{kind} `{name}` is locked, but missing")),
+            Some(_) => all.push(drift(name, format!("{kind} `{name}` differs from the locked one"))),
+            None => all.push(drift(name, format!("{kind} `{name}` is locked, but missing"))),
         }
     }
     let is_new = |(name, _): &&(String, String)| !locked.iter().any(|(known, _)| known == name);
-    all.extend(now.iter().filter(is_new).map(|(name, _)| format!("{kind} `{name}` is not locked")));
+    let new = now.iter().filter(is_new);
+    all.extend(new.map(|(name, _)| drift(name, format!("{kind} `{name}` is not locked"))));
     all
 }

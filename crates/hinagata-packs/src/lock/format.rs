@@ -1,7 +1,7 @@
 //! The text of a lock.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::{self, Write as _},
 };
 
@@ -60,7 +60,8 @@ struct ChoiceRow {
 #[serde(deny_unknown_fields)]
 struct ToolRow {
     id: String,
-    definition: String,
+    definition: Option<String>,
+    schema: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -115,7 +116,15 @@ impl Lock {
             )?;
         }
         for row in document.tool {
-            insert_once(&mut lock.tools, row.id, read_digest(&row.definition)?)?;
+            if row.definition.is_none() && row.schema.is_none() {
+                return Err(invalid_error(&format!("tool `{}` needs `definition` or `schema`", row.id)));
+            }
+            if let Some(schema) = row.schema {
+                insert_once(&mut lock.tool_schemas, row.id.clone(), read_digest(&schema)?)?;
+            }
+            if let Some(definition) = row.definition {
+                insert_once(&mut lock.tools, row.id, read_digest(&definition)?)?;
+            }
         }
         for row in document.tokenizer {
             insert_once(&mut lock.tokenizers, row.model, read_digest(&row.sha256)?)?;
@@ -213,8 +222,14 @@ impl fmt::Display for Lock {
                 writeln!(f, "replaces = {}", quote(pack))?;
             }
         }
-        for (id, definition) in &self.tools {
-            write_row(f, "tool", &[("id", id), ("definition", &definition.to_string())])?;
+        let ids: BTreeSet<&String> = self.tools.keys().chain(self.tool_schemas.keys()).collect();
+        for id in ids {
+            write_row(f, "tool", &[("id", id)])?;
+            for (name, digests) in [("definition", &self.tools), ("schema", &self.tool_schemas)] {
+                if let Some(digest) = digests.get(id) {
+                    writeln!(f, "{name} = {}", quote(&digest.to_string()))?;
+                }
+            }
         }
         for (model, sha256) in &self.tokenizers {
             write_row(f, "tokenizer", &[("model", model), ("sha256", &sha256.to_string())])?;
@@ -306,6 +321,7 @@ pub(super) mod tests {
                 ("tool:shell.run".to_owned(), choice("user_data/packs/git/tools/run.json", None)),
             ]),
             tools: BTreeMap::from([("git.run".to_owned(), digest("run"))]),
+            tool_schemas: ["git.run", "mcp.search"].map(|id| (id.to_owned(), digest(id))).into(),
             tokenizers: BTreeMap::from([("local\u{1}".to_owned(), digest("tokenizer"))]),
             prompts: Some(BTreeMap::from([("greet".to_owned(), "00".to_owned())])),
         }

@@ -54,6 +54,12 @@ impl MergedLock {
                 None
             }),
             tools: merge_maps(&base.tools, &ours.tools, &theirs.tools, |_, _, _| None),
+            tool_schemas: merge_maps(
+                &base.tool_schemas,
+                &ours.tool_schemas,
+                &theirs.tool_schemas,
+                |_, _, _| None,
+            ),
             tokenizers: merge_maps(&base.tokenizers, &ours.tokenizers, &theirs.tokenizers, |_, _, _| None),
             prompts: match (&ours.prompts, &theirs.prompts) {
                 (None, None) => None,

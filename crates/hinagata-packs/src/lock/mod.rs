@@ -6,6 +6,7 @@
 //! The reasons are in `docs/design/pack-lock.md`.
 
 mod compare;
+mod drift;
 mod format;
 mod merge;
 mod state;
@@ -16,9 +17,10 @@ use hinagata_document::{Code, Digest, Error, Hint, Result};
 use hinagata_workspace::write::{Writer, read_text};
 
 pub use compare::LockCheck;
-pub(crate) use compare::{lock_error, wanted_differences};
+pub(crate) use compare::{lock_error, messages, wanted_differences};
+pub use drift::{LockDrift, find_drifts};
 pub use merge::MergedLock;
-pub use state::LockOptions;
+pub use state::{LockOptions, schema_digest};
 
 use crate::{location::PackLocation, root_file::lock_wanted};
 
@@ -42,6 +44,8 @@ pub struct Lock {
     pub resolutions: BTreeMap<String, LockedChoice>,
     /// The SHA-256 of the definition of each tool by id.
     pub tools: BTreeMap<String, Digest>,
+    /// The SHA-256 of the schemas that the servers of tools state, by id, if they are locked.
+    pub tool_schemas: BTreeMap<String, Digest>,
     /// The SHA-256 of the tokenizer file of each model by name.
     pub tokenizers: BTreeMap<String, Digest>,
     /// The SHA-256 of all files of each prompt by id, if prompts are locked.
@@ -55,6 +59,7 @@ impl Default for Lock {
             packs: BTreeMap::new(),
             resolutions: BTreeMap::new(),
             tools: BTreeMap::new(),
+            tool_schemas: BTreeMap::new(),
             tokenizers: BTreeMap::new(),
             prompts: None,
         }

@@ -29,6 +29,8 @@ use crate::{
 pub struct LockOptions {
     /// The SHA-256 of all files of each prompt, to lock prompts as well.
     pub prompts: Option<BTreeMap<String, String>>,
+    /// The schemas that the servers of tools state, by id of the tool, to lock them as well.
+    pub tool_schemas: BTreeMap<String, Value>,
 }
 
 impl Packs {
@@ -42,11 +44,13 @@ impl Packs {
         let before = Lock::read_merged(root)?;
         let mut lock = Lock { packs: self.lock_packs(&wanted, before)?, ..Lock::default() };
         if let Some(first) = wanted_differences(&wanted, &lock).into_iter().next() {
-            return Err(Error::new(Code::Lock, format!("cannot lock the workspace: {first}"))
+            return Err(Error::new(Code::Lock, format!("cannot lock the workspace: {}", first.message))
                 .with_hint(Hint::SyncPacks));
         }
         self.lock_choices(&mut lock, settings)?;
         lock.prompts.clone_from(&options.prompts);
+        let schemas = options.tool_schemas.iter();
+        lock.tool_schemas = schemas.map(|(id, schema)| (id.clone(), schema_digest(schema))).collect();
         Ok(lock)
     }
 
@@ -149,9 +153,15 @@ pub(super) fn read_choices(catalog: &Catalog) -> BTreeMap<String, LockedChoice> 
 pub(super) fn tool_digests(catalog: &Catalog) -> BTreeMap<String, Digest> {
     let Some(store) = catalog.store() else { return BTreeMap::new() };
     let digest = |(id, stored): (&std::sync::Arc<str>, &hinagata_catalog::store::Stored)| {
-        (id.to_string(), Digest::sha256(canonical_json(&stored.value).as_bytes()))
+        (id.to_string(), schema_digest(&stored.value))
     };
     store.tools.iter().map(digest).collect()
+}
+
+/// The SHA-256 of a schema, whatever the order of its keys.
+#[must_use]
+pub fn schema_digest(schema: &Value) -> Digest {
+    Digest::sha256(canonical_json(schema).as_bytes())
 }
 
 /// JSON with sorted keys.

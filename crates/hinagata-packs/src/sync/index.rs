@@ -18,15 +18,15 @@ const FORMAT: u32 = 1;
 
 /// The versions of all packs, the newest first.
 #[derive(Debug, Default)]
-pub(super) struct PackIndex {
+pub(crate) struct PackIndex {
     packs: BTreeMap<String, Vec<IndexedVersion>>,
 }
 
 /// A version of a pack in the index.
 #[derive(Clone, Debug)]
-pub(super) struct IndexedVersion {
-    pub(super) version: String,
-    pub(super) location: PackLocation,
+pub(crate) struct IndexedVersion {
+    pub(crate) version: String,
+    pub(crate) location: PackLocation,
     pub(super) requires: BTreeMap<String, String>,
     /// Why it must not be used any more.
     pub(super) withdrawn: Option<String>,
@@ -75,7 +75,7 @@ impl PackIndex {
     }
 
     /// The versions of a pack, the newest first.
-    pub(super) fn versions(&self, id: &str) -> &[IndexedVersion] {
+    pub(crate) fn versions(&self, id: &str) -> &[IndexedVersion] {
         self.packs.get(id).map(Vec::as_slice).unwrap_or_default()
     }
 }

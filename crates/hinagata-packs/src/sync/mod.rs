@@ -24,6 +24,11 @@ use serde::Serialize;
 pub use outdated::OutdatedPack;
 
 use self::run::{ChosenPack, SyncRun};
+pub(crate) use self::{
+    index::IndexedVersion,
+    outdated::split_tag,
+    run::{check_hash, local_repository, read_index_file, read_local},
+};
 use crate::{
     Packs,
     install::{place_pack, recover_interrupted},
@@ -225,6 +230,7 @@ impl Packs {
             let change = match &pack.staged {
                 None => SyncChange::Unchanged,
                 Some(top) => {
+                    self.keep_version(&PackId::new(&pack.id), top, &pack.locked.tree)?;
                     place_pack(&writer, top, &place, exists)
                         .map_err(|error| io_error("written", &place, error))?;
                     self.state_of(&PackId::new(&pack.id)).clear_rejection()?;
@@ -289,6 +295,8 @@ impl Packs {
             Lock { packs: by_hand.map(|(id, pack)| (id.clone(), pack.clone())).collect(), ..Lock::default() };
         lock.packs.extend(chosen.iter().map(|pack| (pack.id.clone(), pack.locked.clone())));
         self.lock_choices(&mut lock, settings)?;
+        // Nobody was asked for other schemas.
+        lock.tool_schemas.clone_from(&before.tool_schemas);
         // Hashes of prompts are those of the packs before; whoever locks prompts locks them again.
         lock.prompts = match lock.packs == before.packs {
             true => before.prompts.clone(),

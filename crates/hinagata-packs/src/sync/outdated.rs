@@ -135,7 +135,7 @@ fn newest_tag(tags: &[String], tag: &str) -> Option<String> {
 }
 
 /// The text before the version of a tag such as `git-v1.2.0`, and the version.
-fn split_tag(tag: &str) -> Option<(&str, semver::Version)> {
+pub(crate) fn split_tag(tag: &str) -> Option<(&str, semver::Version)> {
     let start = tag.rfind(['-', '/']).map_or(0, |at| at + 1);
     let candidates = [start, 0].into_iter().chain(tag.find(|c: char| c.is_ascii_digit()));
     candidates.into_iter().find_map(|at| Some((tag[..at].trim_end_matches('v'), parse_version(&tag[at..])?)))

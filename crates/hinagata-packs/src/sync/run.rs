@@ -24,7 +24,7 @@ use super::{
 use crate::{
     Packs,
     location::{GitLocation, PackLocation, WantedPack},
-    lock::{LOCK_FILE, Lock, LockedPack, lock_error, wanted_differences},
+    lock::{LOCK_FILE, Lock, LockedPack, lock_error, messages, wanted_differences},
     remove::remove_if_present,
     root_file::lock_wanted,
     signature::SignaturePolicy,
@@ -86,7 +86,7 @@ impl<'r> SyncRun<'r> {
 
     /// Prepares what the lock says.
     pub(super) fn stage_locked(&mut self) -> Result<Vec<ChosenPack>> {
-        let differences = wanted_differences(self.wanted, self.before);
+        let differences = messages(wanted_differences(self.wanted, self.before));
         lock_error(differences).map_or(Ok(()), Err)?;
         let mut chosen = Vec::new();
         let before = self.before;
@@ -235,13 +235,7 @@ impl<'r> SyncRun<'r> {
         if address.contains("://") {
             return self.options.source.download(address, limit);
         }
-        let path = self.packs.catalog.root().join(address);
-        let size = fs::metadata(&path).map_err(|error| io_error("read", &path, error))?.len();
-        if size > limit {
-            return Err(Error::new(Code::Fetch, format!("`{address}` has more than {} KiB", limit >> 10))
-                .with_reason(Reason::Size));
-        }
-        fs::read(&path).map_err(|error| io_error("read", &path, error))
+        read_local(&self.packs.catalog.root().join(address), address, limit)
     }
 
     /// The installed pack, if it has the locked files.
@@ -349,11 +343,24 @@ impl<'r> SyncRun<'r> {
     }
 }
 
+/// The bytes of a file, which errors call `name`.
+pub(crate) fn read_local(path: &Path, name: &str, limit: u64) -> Result<Vec<u8>> {
+    let size = fs::metadata(path).map_err(|error| io_error("read", path, error))?.len();
+    if size > limit {
+        return Err(Error::new(Code::Fetch, format!("`{name}` has more than {} KiB", limit >> 10))
+            .with_reason(Reason::Size));
+    }
+    fs::read(path).map_err(|error| io_error("read", path, error))
+}
+
+/// The index in a file relative to the workspace root.
+pub(crate) fn read_index_file(root: &Path, place: &str) -> Result<PackIndex> {
+    PackIndex::parse(place, &read_local(&root.join(place), place, index::LARGEST)?)
+}
+
 /// The same with the absolute path of a repository that is named by a relative one.
-pub(super) fn local_repository(git: &GitLocation, root: &Path) -> GitLocation {
-    let is_path = !git.repository.contains("://")
-        && git.repository.split_once(':').is_none_or(|(host, _)| host.contains('/'));
-    match is_path {
+pub(crate) fn local_repository(git: &GitLocation, root: &Path) -> GitLocation {
+    match git.is_path() {
         true => {
             let repository = real_path(&root.join(&git.repository)).to_string_lossy().into_owned();
             GitLocation { repository, ..git.clone() }
@@ -362,7 +369,7 @@ pub(super) fn local_repository(git: &GitLocation, root: &Path) -> GitLocation {
     }
 }
 
-fn check_hash(url: &str, bytes: &[u8], expected: &Digest) -> Result<()> {
+pub(crate) fn check_hash(url: &str, bytes: &[u8], expected: &Digest) -> Result<()> {
     let found = Digest::sha256(bytes);
     if found == *expected {
         return Ok(());

@@ -168,6 +168,7 @@ impl Pool {
             file: job.root.join(job.file),
             source: Digest::sha256(job.source.as_bytes()),
             policy,
+            fixed: job.fixed.clone(),
         };
         let policy = &purpose.policy;
         let known = self.cache.take_idle_worker(&purpose);

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use hinagata::Digest;
+use hinagata::{Digest, ports::FixedSurroundings};
 
 use super::{policy::Policy, worker::Worker, zygote::Zygote};
 use crate::timer::{Deadline, Timer};
@@ -16,12 +16,14 @@ use crate::timer::{Deadline, Timer};
 /// The paths that a zygote can see. Workers with the same view can share it.
 pub(crate) type View = Vec<PathBuf>;
 
-/// What an idle worker can be reused for: this source under this policy.
+/// What an idle worker can be reused for: this source under this policy, in these surroundings.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct WorkerPurpose {
     pub(crate) file: PathBuf,
     pub(crate) source: Digest,
     pub(crate) policy: Policy,
+    /// What was fixed before the source was loaded, which may have kept it.
+    pub(crate) fixed: Option<FixedSurroundings>,
 }
 
 /// A worker that is kept between calls.

@@ -72,6 +72,7 @@ fn job<'a>(
         owner: "p",
         time: Duration::from_secs(60),
         deadline: None,
+        fixed: None,
         waited,
         secrets: Arc::default(),
         capabilities,

@@ -5,12 +5,19 @@ mod codec;
 mod connect;
 mod reflection;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+    time::Duration,
+};
 
 use hinagata::{Error, Reason, Result};
 use hinagata_value::BoundedCache;
-use prost_reflect::{DescriptorPool, DynamicMessage, MethodDescriptor, SerializeOptions};
-use serde_json::{Map, Value};
+use prost_reflect::{
+    DescriptorPool, DynamicMessage, FieldDescriptor, Kind, MessageDescriptor, MethodDescriptor,
+    SerializeOptions,
+};
+use serde_json::{Map, Value, json};
 use tonic::{Code, Request, Status, client::Grpc, metadata::MetadataMap, transport::Channel};
 
 use self::codec::DynamicCodec;
@@ -87,6 +94,22 @@ impl GrpcChannels {
         message_value(&answer)
     }
 
+    /// The messages of the method at `url`, as its server or the descriptor set describes them.
+    ///
+    /// # Errors
+    /// Code `tool`.
+    pub(crate) async fn describe_method(&self, url: &str, module: Option<&ModuleSettings>) -> Result<Value> {
+        let address = MethodAddress::parse(url)?;
+        let encrypted = module.and_then(|module| module.tls).unwrap_or(true);
+        let method = self.channel(address.server, encrypted)?.method(&address, module).await?;
+        let mut types = BTreeMap::new();
+        add_message(&method.input(), &mut types);
+        add_message(&method.output(), &mut types);
+        Ok(
+            json!({"input": method.input().full_name(), "output": method.output().full_name(), "types": types}),
+        )
+    }
+
     fn channel(&self, server: &str, encrypted: bool) -> Result<KnownServer> {
         let key = (server.to_owned(), encrypted);
         if let Some(known) = self.channels.get(&key) {
@@ -143,6 +166,33 @@ impl<'u> MethodAddress<'u> {
                 Reason::Definition,
                 format!("invalid URL `{url}`; expected host:port/package.Service/Method"),
             )),
+        }
+    }
+}
+
+/// Adds a message with its fields, and the messages and enums in it, by full name.
+fn add_message(message: &MessageDescriptor, types: &mut BTreeMap<String, Value>) {
+    if types.contains_key(message.full_name()) {
+        return;
+    }
+    let field = |field: FieldDescriptor| {
+        let kind = match field.kind() {
+            Kind::Message(inner) => inner.full_name().to_owned(),
+            Kind::Enum(inner) => inner.full_name().to_owned(),
+            scalar => format!("{scalar:?}"),
+        };
+        json!([field.number(), field.name(), format!("{:?}", field.cardinality()), kind])
+    };
+    let fields: Vec<Value> = message.fields().map(field).collect();
+    types.insert(message.full_name().to_owned(), fields.into());
+    for field in message.fields() {
+        match field.kind() {
+            Kind::Message(inner) => add_message(&inner, types),
+            Kind::Enum(inner) => {
+                let values = inner.values().map(|value| json!([value.number(), value.name()])).collect();
+                types.insert(inner.full_name().to_owned(), Value::Array(values));
+            }
+            _ => {}
         }
     }
 }

@@ -20,7 +20,7 @@ use rmcp::{
     ServiceError,
     model::{CallToolRequestParams, CallToolResult},
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::{sync::Mutex, time::timeout};
 
 use self::{
@@ -73,10 +73,7 @@ impl McpServers {
         arguments: Value,
         returns: &SchemaCheck,
     ) -> Result<Value> {
-        let server = self
-            .0
-            .get(server)
-            .ok_or_else(|| tool_error(Reason::Unknown, format!("unknown MCP server `{server}`")))?;
+        let server = self.server(server)?;
         let parameters = CallToolRequestParams::new(tool.to_owned());
         let parameters = match named_arguments(arguments)? {
             Some(arguments) => parameters.with_arguments(arguments),
@@ -90,6 +87,31 @@ impl McpServers {
             Wrapping::Unclear => connection.wrapping_tools.contains(&connection.client, tool).await,
         };
         check_length(result_value(result, is_wrapped, returns.schema())?, server.max_answer)
+    }
+}
+
+impl McpServers {
+    fn server(&self, name: &str) -> Result<&Arc<McpServer>> {
+        self.0.get(name).ok_or_else(|| tool_error(Reason::Unknown, format!("unknown MCP server `{name}`")))
+    }
+
+    /// The schemas of the arguments and results of a tool, as its server lists them.
+    ///
+    /// # Errors
+    /// Code `tool`.
+    pub(crate) async fn describe_tool(&self, server: &str, tool: &str) -> Result<Value> {
+        let server = self.server(server)?;
+        let connection = server.connection().await?;
+        let tools = wrapped::list_tools(&connection.client).await;
+        let tools = tools
+            .map_err(|error| connection.call_error(&error))
+            .map_err(|error| error.with("server", server.name.as_str()))?;
+        let found = tools.iter().find(|found| found.name == tool).ok_or_else(|| {
+            let near = hinagata_value::near_names(tool, tools.iter().map(|found| &*found.name));
+            tool_error(Reason::Unknown, format!("the server `{}` lists no tool `{tool}`", server.name))
+                .with_near(near)
+        })?;
+        Ok(json!({"input": &*found.input_schema, "output": found.output_schema.as_deref()}))
     }
 }
 

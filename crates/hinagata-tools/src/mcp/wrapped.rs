@@ -7,7 +7,7 @@ use std::{collections::HashSet, time::Duration};
 
 use rmcp::{
     ServiceError,
-    model::{CallToolResult, PaginatedRequestParams},
+    model::{CallToolResult, PaginatedRequestParams, Tool},
 };
 use serde_json::Value;
 use tokio::{sync::OnceCell, time::timeout};
@@ -93,18 +93,24 @@ impl WrappingTools {
 }
 
 async fn list_wrapping(client: &Client) -> Result<HashSet<String>, ServiceError> {
-    let (mut wrapping, mut cursor) = (HashSet::new(), None);
+    let tools = list_tools(client).await?;
+    let marked = tools.iter().filter(|tool| {
+        let schema = tool.output_schema.as_ref();
+        schema.is_some_and(|schema| schema.get(WRAPPER_MARK) == Some(&Value::Bool(true)))
+    });
+    Ok(marked.map(|tool| tool.name.to_string()).collect())
+}
+
+/// All tools of a server.
+pub(super) async fn list_tools(client: &Client) -> Result<Vec<Tool>, ServiceError> {
+    let (mut tools, mut cursor) = (Vec::new(), None);
     for _ in 0..MAX_PAGES {
         let page = client.list_tools(Some(PaginatedRequestParams::default().with_cursor(cursor))).await?;
-        let marked = page.tools.iter().filter(|tool| {
-            let schema = tool.output_schema.as_ref();
-            schema.is_some_and(|schema| schema.get(WRAPPER_MARK) == Some(&Value::Bool(true)))
-        });
-        wrapping.extend(marked.map(|tool| tool.name.to_string()));
+        tools.extend(page.tools);
         cursor = page.next_cursor;
         if cursor.is_none() {
             break;
         }
     }
-    Ok(wrapping)
+    Ok(tools)
 }

@@ -232,6 +232,24 @@ fn a_server_with_reflection_is_called() {
 }
 
 #[test]
+fn a_server_states_the_messages_of_its_methods() {
+    for reflection in [Reflection::V1, Reflection::V1Alpha] {
+        let (server, _) = serve(reflection);
+        let url = format!("{}/shop.v1.Shop/Echo", server.address);
+        let tool = json!({"type": "grpc", "url": url, "default": "none"});
+        let place = Place::new(Toolbox::new(settings(&server)), &[("shop.echo", tool)]);
+        let schemas = place.engine.server_schemas_blocking().expect("are stated");
+        let schema = &schemas["shop.echo"];
+        assert_eq!((&schema["input"], &schema["output"]), (&json!("shop.v1.Ask"), &json!("shop.v1.Answer")));
+        assert_eq!(
+            schema["types"]["shop.v1.Answer"][2],
+            json!([3, "list", "Repeated", "string"]),
+            "{schema}"
+        );
+    }
+}
+
+#[test]
 fn ten_calls_run_concurrently() {
     let (server, _) = serve(Reflection::V1);
     let place = place(&server, settings(&server));

@@ -161,6 +161,27 @@ fn a_wrapped_plain_value_is_unwrapped() {
 }
 
 #[test]
+fn a_server_states_the_schemas_of_its_tools() {
+    let notes = Notes::new();
+    let of = |servers: &[(&str, &str)]| {
+        let mut settings = ToolSettings::default();
+        settings.servers.insert("s".to_owned(), notes.server(&[]));
+        let tool = |(id, name): &(&'static str, &str)| {
+            (*id, json!({"type": "mcp", "module": "s", "name": name, "default": "none"}))
+        };
+        let mut tools: Vec<(&str, Value)> = servers.iter().map(tool).collect();
+        tools.push(("plain", json!({"url": "http://127.0.0.1:1/", "default": "none"})));
+        Place::new(Toolbox::new(settings), &tools).engine.server_schemas_blocking()
+    };
+    let schemas = of(&[("s.marked", "marked"), ("other", "unmarked")]).expect("are listed");
+    assert_eq!(schemas.keys().collect::<Vec<_>>(), ["other", "s.marked"], "a REST server states none");
+    assert_eq!(schemas["s.marked"]["input"], json!({"type": "object"}));
+    assert_eq!(schemas["s.marked"]["output"]["x-fastmcp-wrap-result"], json!(true));
+    let error = of(&[("s.markd", "markd")]).expect_err("is not listed");
+    assert!(error.message().contains("lists no tool `markd`") && error.near() == ["marked"], "{error:?}");
+}
+
+#[test]
 fn a_program_inherits_only_necessary_environment_variables() {
     let notes = Notes::new();
     let names = place(notes.server(&[])).text("{{ s_environment() }}");

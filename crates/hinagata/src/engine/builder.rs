@@ -1,13 +1,13 @@
 //! Builds an engine from options and ports.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use hinagata_value::Limits;
 use hinagata_workspace::secret::SecretPolicy;
 
 use super::Engine;
 use crate::{
-    Approvals, Catalog, CatalogOptions, Library, StateDir,
+    Approvals, Catalog, CatalogOptions, Library, PackId, StateDir,
     definition::{PromptLimits, UndefinedMode},
     ports::{Clock, Guard, Hooks, Model, Ports, ProjectReader, Store, Tools},
     settings::Settings,
@@ -99,6 +99,7 @@ pub struct EngineBuilder {
     root: PathBuf,
     options: EngineOptions,
     approvals: Approvals,
+    replaced_packs: BTreeMap<PackId, PathBuf>,
     state: Option<StateDir>,
     ports: Ports,
 }
@@ -109,6 +110,7 @@ impl EngineBuilder {
             root,
             options: EngineOptions::default(),
             approvals: Approvals::default(),
+            replaced_packs: BTreeMap::new(),
             state: None,
             ports: Ports::default(),
         }
@@ -125,6 +127,13 @@ impl EngineBuilder {
     #[must_use]
     pub fn with_approvals(mut self, approvals: Approvals) -> Self {
         self.approvals = approvals;
+        self
+    }
+
+    /// Puts a directory in the place of that of a pack: a version that is compared. The pack counts as approved.
+    #[must_use]
+    pub fn with_pack_directory(mut self, pack: PackId, directory: impl Into<PathBuf>) -> Self {
+        self.replaced_packs.insert(pack, directory.into());
         self
     }
 
@@ -203,6 +212,7 @@ impl EngineBuilder {
             foreign: self.options.foreign.clone(),
             libraries: self.options.libraries.clone(),
             approvals,
+            replaced_packs: self.replaced_packs,
             serve_stale: self.options.serve_stale,
             store: self.ports.store.as_ref().map(|store| store.snapshot()),
             ..CatalogOptions::new(self.root)

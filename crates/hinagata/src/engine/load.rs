@@ -152,6 +152,7 @@ impl Engine {
             owner: entry.pack().map_or(definition.source.as_str(), |pack| pack.as_str()),
             time: seconds(&limits.max_execution_time),
             deadline,
+            fixed: None,
             waited: &QueueTime::default(),
             secrets: Arc::default(),
             capabilities: &NoCapabilities,

@@ -505,6 +505,24 @@ impl Engine {
         self.tools(&snapshot, store.as_deref()).map(|known| Arc::clone(&known.set))
     }
 
+    /// The schemas that the servers of tools state, by id, for tools whose servers state one. Asks each server.
+    ///
+    /// # Errors
+    /// Code `tool`, for the first tool whose server cannot be asked or does not know it.
+    pub fn server_schemas_blocking(&self) -> Result<BTreeMap<String, Value>> {
+        let mut schemas = BTreeMap::new();
+        let Some(set) = self.tool_set() else { return Ok(schemas) };
+        for (name, tool) in set.tools() {
+            if schemas.contains_key(&tool.id) {
+                continue;
+            }
+            if let Some(schema) = wait::block_on(set.server_schema(name))? {
+                schemas.insert(tool.id.clone(), schema);
+            }
+        }
+        Ok(schemas)
+    }
+
     /// The preferred word for `word` in `namespace`, such as `tool`.
     #[must_use]
     pub fn preferred_word(&self, namespace: &str, word: &str) -> Option<String> {

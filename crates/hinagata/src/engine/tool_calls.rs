@@ -89,7 +89,8 @@ impl<'c> ToolCalls<'c> {
         match &self.fatal {
             // The pass after a failed call stops at it with a runtime error.
             Some(fatal) if error.code() == Code::RenderRuntime => {
-                let mut error = error.with_code(Code::Tool);
+                let code = if fatal.code() == Code::Lock { Code::Lock } else { Code::Tool };
+                let mut error = error.with_code(code);
                 for (key, value) in fatal.details() {
                     error = error.with(key, value.clone());
                 }
@@ -160,12 +161,13 @@ impl<'c> ToolCalls<'c> {
             Err(error) => error.with_default("tool", tool.id.as_str()),
         };
         match self.on_error.unwrap_or(tool.on_error) {
-            OnError::Default => {
+            // A tool that is not the locked one has no result that could stand in for its own.
+            OnError::Default if error.code() != Code::Lock => {
                 let told = error.map_message(|message| format!("the tool `{}` failed: {message}", tool.id));
                 warnings.push(Warning::new(format!("tool {}", tool.id), told));
                 Ok(tool.fallback.clone())
             }
-            OnError::Fail => {
+            OnError::Default | OnError::Fail => {
                 let message = error.message().to_owned();
                 self.fatal.get_or_insert(error);
                 Err(message)

@@ -24,6 +24,10 @@ pub(super) struct Arguments {
     /// Replace a pack of the same name
     #[arg(long)]
     replace: bool,
+
+    /// Fail unless the pack has the files that hinagata.lock says
+    #[arg(long)]
+    frozen: bool,
 }
 
 const EXAMPLES: &str = "Examples:
@@ -34,6 +38,7 @@ pub(super) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     let workspace = Workspace::open(globals)?;
     let options = InstallOptions {
         replace: arguments.replace,
+        frozen: arguments.frozen,
         signatures: SignaturePolicy::from_settings(&workspace.host.settings)?,
         ..InstallOptions::default()
     };

@@ -90,13 +90,13 @@ fn review_pack(workspace: &Workspace, packs: &Packs, pack: &str, code: bool) -> 
 
 /// What fetches packs from other places.
 #[cfg(feature = "fetch")]
-fn open_source(workspace: &Workspace) -> Result<Box<dyn PackSource>, Failure> {
+pub(crate) fn open_source(workspace: &Workspace) -> Result<Box<dyn PackSource>, Failure> {
     Ok(Box::new(hinagata_fetch::Fetcher::from_settings(&workspace.host.settings)?))
 }
 
 /// What fetches packs from other places: nothing in this build.
 #[cfg(not(feature = "fetch"))]
 #[expect(clippy::unnecessary_wraps, reason = "the same signature as with the feature")]
-fn open_source(_workspace: &Workspace) -> Result<Box<dyn PackSource>, Failure> {
+pub(crate) fn open_source(_workspace: &Workspace) -> Result<Box<dyn PackSource>, Failure> {
     Ok(Box::new(hinagata_packs::NoSource))
 }

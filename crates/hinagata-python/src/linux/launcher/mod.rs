@@ -39,12 +39,14 @@ use crate::interpreter::NO_BYTECODE;
 /// The program of a zygote.
 const ZYGOTE: &str = concat!(
     include_str!("../../../python/worker.py"),
+    include_str!("../../../python/surroundings.py"),
     include_str!("../../../python/kernel.py"),
     include_str!("../../../python/zygote.py")
 );
 /// The program of a single worker.
 const WORKER: &str = concat!(
     include_str!("../../../python/worker.py"),
+    include_str!("../../../python/surroundings.py"),
     include_str!("../../../python/kernel.py"),
     include_str!("../../../python/direct.py")
 );

@@ -12,7 +12,10 @@ use std::{
 
 use hinagata::{
     Code, Error, Reason, Result,
-    ports::{Capabilities, HookJob, Hooks as _, ModelRequest, PortFuture, QueueTime, Secrets, Stage},
+    ports::{
+        Capabilities, FixedSurroundings, HookJob, Hooks as _, ModelRequest, PortFuture, QueueTime, Secrets,
+        Stage,
+    },
 };
 use hinagata_python::{HookOptions, HookPool, Launcher};
 use serde_json::{Map, Value, json};
@@ -116,6 +119,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) time: Duration,
     pub(crate) owner: &'a str,
     pub(crate) deadline: Option<Instant>,
+    pub(crate) fixed: Option<FixedSurroundings>,
     pub(crate) secrets: Arc<Secrets>,
 }
 
@@ -132,6 +136,7 @@ impl<'a> Ask<'a> {
             time: Duration::from_secs(60),
             owner: "user_data/shared/prompts/p",
             deadline: None,
+            fixed: None,
             secrets: Arc::default(),
         }
     }
@@ -175,6 +180,7 @@ impl<'a> Ask<'a> {
             owner: self.owner,
             time: self.time,
             deadline: self.deadline,
+            fixed: self.fixed.clone(),
             waited: &QueueTime::default(),
             secrets: Arc::clone(&self.secrets),
             capabilities: &Engine,
