@@ -18,6 +18,7 @@ import sys
 import tempfile
 import zipfile
 
+from extension import pack_extension
 from workspace import hide_user, write_workspace
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -69,32 +70,14 @@ def run_neovim(hina):
     return found.count("ok"), failed + ((done.returncode != 0 or not found) and failed == 0)
 
 
-def pack_extension(cache):
-    """Builds the extension from a copy and looks into it: how many checks passed and failed."""
-    source = HERE.parent.parent / "editors/vscode"
-    wanted = (source / "package.json").read_bytes()
-    place = cache / f"vscode-{hashlib.sha256(wanted).hexdigest()[:12]}"
-    if not (place / "complete").exists():
-        for old in cache.glob("vscode-*"):
-            shutil.rmtree(old)
-        place.mkdir(parents=True)
-        print("installing what builds the extension, once for this cache", flush=True)
-        shutil.copy(source / "package.json", place)
-        npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--no-package-lock"]
-        subprocess.run(npm, cwd=place, check=True, stdout=sys.stderr)
-        (place / "complete").touch()
-    ignored = shutil.ignore_patterns("node_modules", "dist", "*.vsix", "package-lock.json")
-    shutil.copytree(source, place, ignore=ignored, dirs_exist_ok=True)
-    for old in place.glob("*.vsix"):
-        old.unlink()
-    done = subprocess.run(["npm", "run", "--silent", "package"], cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          text=True, timeout=PATIENCE)
-    packed = list(place.glob("*.vsix"))
-    inside = zipfile.ZipFile(packed[0]).namelist() if packed else []
-    expected = {"extension/package.json", "extension/dist/extension.js", "extension/schemas/prompt.json",
-                "extension/syntaxes/jinja.tmLanguage.json"}
-    fine = done.returncode == 0 and expected <= set(inside)
-    print(f"{'ok  ' if fine else 'FAIL'} vscode the extension is packed{'' if fine else chr(10) + done.stdout[-4000:]}", flush=True)
+def check_extension(cache):
+    """Packs the extension and looks into it: how many checks passed and failed."""
+    packed, said = pack_extension(cache)
+    inside = zipfile.ZipFile(packed).namelist() if packed else []
+    expected = {"extension/package.json", "extension/dist/extension.js", "extension/media/preview.js",
+                "extension/schemas/prompt.json", "extension/syntaxes/jinja.tmLanguage.json"}
+    fine = expected <= set(inside)
+    print(f"{'ok  ' if fine else 'FAIL'} vscode the extension is packed{'' if fine else chr(10) + said[-4000:]}", flush=True)
     return int(fine), int(not fine)
 
 
@@ -104,7 +87,7 @@ def main():
     arguments.add_argument("--hina", type=pathlib.Path, required=True)
     arguments.add_argument("--cache", type=pathlib.Path, required=True)
     given = arguments.parse_args()
-    counts = [run_protocol(install_python(given.cache), given.hina), run_neovim(given.hina), pack_extension(given.cache)]
+    counts = [run_protocol(install_python(given.cache), given.hina), run_neovim(given.hina), check_extension(given.cache)]
     passed, failed = (sum(part) for part in zip(*counts))
     print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(failed > 0)

@@ -228,6 +228,29 @@ async def test_hover(editor):
 
 
 @pytest.mark.asyncio
+async def test_values_in_hovers(editor):
+    text = editor.open(SUPPORT)
+    await editor.findings(SUPPORT, [])
+    shown = await editor.hover(SUPPORT, text, "agent_name }}", 2)
+    assert f'value: `"Rumi"` in the test case `urgent` of `{PROMPTS}/support/tests/first.yaml`' in shown
+    assert 'value: `"It burns"` in the test case' in await editor.hover(SUPPORT, text, "title|upper")
+    # The item of a loop is of no case.
+    assert "value" not in await editor.hover(SUPPORT, text, "number }}")
+    hidden = f"{PROMPTS}/hidden/template.md"
+    secret = editor.open(hidden)
+    shown = await editor.hover(hidden, secret, "token %}", 2)
+    assert "value: ••• in the test case" in shown and "hunter2" not in shown
+    await editor.client.protocol.send_request_async("hina/preview", {
+        "textDocument": {"uri": editor.uri(SUPPORT)},
+        "variables": {"agent_name": "Momo", "ticket": {"title": "It rains", "tags": []}, "orders": []}})
+    assert 'value: `"Momo"` in the last preview' in await editor.hover(SUPPORT, text, "agent_name }}", 2)
+    assert 'value: `"It rains"` in the last preview' in await editor.hover(SUPPORT, text, "title|upper")
+    # A template that several prompts share has the value of each.
+    greeting = editor.open(GREETING)
+    assert f'value of `{PROMPTS}/support`: `"Momo"`' in await editor.hover(GREETING, greeting, "agent_name", 2)
+
+
+@pytest.mark.asyncio
 async def test_definition_across_files_packs_and_languages(editor):
     text = editor.open(SUPPORT)
     await editor.findings(SUPPORT, [])

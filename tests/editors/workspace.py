@@ -47,6 +47,21 @@ parameters:
 {% include "partials/greeting.md" %}
 {% include "partials/signature.md" %}
 """,
+    "user_data/shared/prompts/support/tests/first.yaml": '''vars: {agent_name: Rumi, ticket: {title: It burns, tags: [a]}}
+tests:
+  - name: urgent
+    assert: [{contains: Rumi}]
+  - name: other
+    vars: {agent_name: Nobody}
+    assert: [{contains: Nobody}]
+''',
+    "user_data/shared/prompts/hidden/template.md": """---
+parameters:
+  token: {type: string, required: true, secret: true}
+---
+{% if token %}Ready{% endif %}
+""",
+    "user_data/shared/prompts/hidden/tests/first.yaml": "tests: [{name: one, vars: {token: hunter2}, assert: [{contains: Ready}]}]\n",
     "user_data/shared/prompts/computed/template.md": """---
 parameters:
   topic: {type: string, required: true}

@@ -24,6 +24,7 @@ use crate::{
         read_params, request_failed, unknown_method,
     },
     snapshot::Snapshot,
+    values::describe_values,
 };
 
 /// The methods that ask about one document.
@@ -112,11 +113,13 @@ pub(crate) fn answer_request(
         "textDocument/formatting" => format_document(snapshot, document),
         "textDocument/hover" => {
             let params: PositionParams = read_params(params)?;
-            let found =
-                describe_symbol(&snapshot.project, &snapshot.path, &document.text, offset(params.position));
+            let at = offset(params.position);
+            let found = describe_symbol(&snapshot.project, &snapshot.path, &document.text, at);
             Ok(found.map_or(Value::Null, |hover| {
+                let values = describe_values(snapshot, document, at);
+                let text = values.into_iter().fold(hover.text, |text, values| format!("{text}\n\n{values}"));
                 json!({
-                    "contents": {"kind": "markdown", "value": hover.text},
+                    "contents": {"kind": "markdown", "value": text},
                     "range": snapshot.range(hover.range, document),
                 })
             }))

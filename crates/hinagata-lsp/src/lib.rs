@@ -13,6 +13,7 @@ mod preview;
 mod protocol;
 mod server;
 mod snapshot;
+mod values;
 mod workers;
 mod workspace;
 

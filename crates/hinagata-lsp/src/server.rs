@@ -25,6 +25,7 @@ use crate::{
         ChangeParams, DocumentParams, OpenParams, invalid_params, read_params, request_failed, unknown_method,
     },
     snapshot::{Snapshot, file_uri},
+    values::PreviewValues,
     workers::Workers,
     workspace::{Workspace, loose_findings},
 };
@@ -388,8 +389,11 @@ impl<'c> Server<'c> {
             Some((number, path)) => {
                 let workspace = &mut self.workspaces[number];
                 workspace.set_unsaved(&path, Some(text));
-                workspace.check_file(&path);
-                self.publish_touched();
+                // Of many changes at once, the last one is shown.
+                if self.connection.receiver.is_empty() {
+                    workspace.check_file(&path);
+                    self.publish_touched();
+                }
             }
             None => self.publish_loose(uri),
         }
@@ -562,6 +566,7 @@ impl<'c> Server<'c> {
             path,
             encoding: self.client.encoding,
             uris: HashMap::new(),
+            previews: PreviewValues::default(),
             hint_text: self.options.hint_text,
         }
     }
@@ -579,6 +584,7 @@ impl<'c> Server<'c> {
             encoding: self.client.encoding,
             uris: uris.collect(),
             findings: Vec::new(),
+            previews: workspace.previews.clone(),
             hint_text: self.options.hint_text,
         }
     }
@@ -638,10 +644,16 @@ impl<'c> Server<'c> {
             )));
         };
         let workspace = &self.workspaces[number];
-        let engine = workspace.preview_engine();
+        let (engine, previews) = (workspace.preview_engine(), workspace.previews.clone());
+        let root = file_uri(&workspace.root);
         let (project, hint_text, encoding) =
             (workspace.project(), self.options.hint_text, self.client.encoding);
-        Ok(move || preview::render_preview(&engine, &project, &path, params, encoding, hint_text))
+        Ok(move || {
+            let mut answer = preview::render_preview(&engine, &project, &path, params, encoding, hint_text)?;
+            previews.keep_values(&answer);
+            answer["root"] = root.into();
+            Ok(answer)
+        })
     }
 
     fn respond(&self, id: RequestId, result: Result<Value, ResponseError>) {

@@ -18,6 +18,7 @@ use crate::{
     documents::Document,
     position::{Encoding, TextLines},
     protocol::{Position, Range},
+    values::PreviewValues,
 };
 
 /// What a request is answered from.
@@ -32,6 +33,8 @@ pub(crate) struct Snapshot {
     pub(crate) uris: HashMap<String, String>,
     /// The findings of the document.
     pub(crate) findings: Vec<Finding>,
+    /// The variables of previews.
+    pub(crate) previews: PreviewValues,
     pub(crate) hint_text: fn(&Hint) -> String,
 }
 

@@ -15,7 +15,7 @@ use hinagata_document::{Code, Error, LineColumn, Place, Reason, json, toml, yaml
 use hinagata_host::{OpenOptions, OpenWorkspace};
 use hinagata_template::{Language, NoSources};
 
-use crate::documents::Document;
+use crate::{documents::Document, values::PreviewValues};
 
 /// The code of a finding about a document that is no prompt.
 const DOCUMENT_CODE: &str = "syntax.definition";
@@ -36,6 +36,8 @@ pub(crate) struct Workspace {
     waiting: VecDeque<String>,
     is_waiting: BTreeSet<String>,
     touched: BTreeSet<String>,
+    /// The variables of previews.
+    pub(crate) previews: PreviewValues,
 }
 
 impl Workspace {
@@ -58,6 +60,7 @@ impl Workspace {
             waiting: VecDeque::new(),
             is_waiting: BTreeSet::new(),
             touched: BTreeSet::new(),
+            previews: PreviewValues::default(),
         };
         workspace.read_tools();
         workspace.update_catalog();
@@ -100,6 +103,8 @@ impl Workspace {
             tools.insert(name.clone(), description);
         }
         self.project.options = self.opened.check_options(&self.engine);
+        // What was parsed and tried before belongs to the functions of before.
+        self.cache = ParseCache::default();
         self.project.tools = Arc::new(tools);
     }
 

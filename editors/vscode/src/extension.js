@@ -53,7 +53,7 @@ exports.activate = async (context) => {
       await stopServer();
       await startServer();
     }),
-    vscode.commands.registerCommand('hinagata.preview', () => openPreview(() => client)),
+    vscode.commands.registerCommand('hinagata.preview', () => openPreview(() => client, context.extensionUri)),
     vscode.workspace.onDidChangeConfiguration(async (event) => {
       if (event.affectsConfiguration('hinagata')) {
         await stopServer();

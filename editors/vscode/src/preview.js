@@ -1,4 +1,4 @@
-// The preview: the rendered prompt beside its source, rendered again while typing.
+// The preview: the rendered prompt beside its source, rendered again while typing. media/preview.js is its page.
 
 const vscode = require('vscode');
 
@@ -10,7 +10,7 @@ let shown;
 let values = {};
 
 /** Opens the preview of the active document. */
-exports.openPreview = (getClient) => {
+exports.openPreview = (getClient, extension) => {
   const editor = vscode.window.activeTextEditor;
   if (!editor) {
     return;
@@ -19,15 +19,16 @@ exports.openPreview = (getClient) => {
   if (panel) {
     panel.reveal(vscode.ViewColumn.Beside, true);
   } else {
-    createPanel(getClient);
+    createPanel(getClient, vscode.Uri.joinPath(extension, 'media'));
   }
   return render(getClient);
 };
 
-function createPanel(getClient) {
+function createPanel(getClient, media) {
   panel = vscode.window.createWebviewPanel(
-    'hinagata.preview', 'Prompt', { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true }, { enableScripts: true });
-  panel.webview.html = page(panel.webview);
+    'hinagata.preview', 'Prompt', { viewColumn: vscode.ViewColumn.Beside, preserveFocus: true },
+    { enableScripts: true, localResourceRoots: [media] });
+  panel.webview.html = page(panel.webview, media);
   let timer;
   const later = () => {
     clearTimeout(timer);
@@ -35,6 +36,7 @@ function createPanel(getClient) {
   };
   const watchers = [
     vscode.workspace.onDidChangeTextDocument(later),
+    vscode.window.onDidChangeTextEditorSelection(({ textEditor }) => showCursor(textEditor)),
     vscode.window.onDidChangeActiveTextEditor((editor) => {
       if (editor && editor.document.uri.scheme === 'file') {
         shown = editor.document;
@@ -77,102 +79,50 @@ async function render(getClient) {
     return;
   }
   [panel.prompt, panel.uri] = [answer.prompt, params.textDocument.uri];
+  panel.root = answer.root ? vscode.Uri.parse(answer.root) : undefined;
   panel.title = answer.prompt ? `Preview: ${answer.prompt}` : 'Preview';
   await panel.webview.postMessage(answer);
+  await showCursor(vscode.window.activeTextEditor);
 }
 
-/** Shows the place of a piece of the text: `FILE:LINE:COLUMN`, from the workspace root. */
-async function openPlace({ file, line, column }) {
-  const folders = vscode.workspace.workspaceFolders || [];
-  const roots = folders.map((folder) => folder.uri);
-  for (const root of roots) {
-    const uri = file.startsWith('/') ? vscode.Uri.file(file) : vscode.Uri.joinPath(root, file);
-    try {
-      const place = new vscode.Position(Math.max(0, line - 1), Math.max(0, column - 1));
-      const options = { selection: new vscode.Range(place, place), viewColumn: vscode.ViewColumn.One };
-      await vscode.window.showTextDocument(uri, options);
-      return;
-    } catch {
-      // Of several folders, another one has the file.
-    }
+/** Tells the page where the cursor is, so that it marks what this line wrote. */
+async function showCursor(editor) {
+  if (panel && panel.root && editor && editor.document.uri.scheme === 'file') {
+    // Places in files of the workspace start at its root.
+    const [root, path] = [`${panel.root.path}/`, editor.document.uri.path];
+    const file = path.startsWith(root) ? path.slice(root.length) : path;
+    await panel.webview.postMessage({ cursor: { file, line: editor.selection.active.line + 1 } });
   }
 }
 
-function page(webview) {
-  const nonce = Array.from({ length: 32 }, () => Math.floor(Math.random() * 36).toString(36)).join('');
-  const policy = `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'`;
+/** Shows the place of a piece of the text: a file from the workspace root, line and column. */
+async function openPlace({ file, line, column }) {
+  const isAbsolute = /^([a-z]:)?[\\/]/i.test(file);
+  const uri = isAbsolute ? vscode.Uri.file(file) : vscode.Uri.joinPath(panel.root, file);
+  const place = new vscode.Position(Math.max(0, line - 1), Math.max(0, column - 1));
+  try {
+    const options = { selection: new vscode.Range(place, place), viewColumn: vscode.ViewColumn.One };
+    await vscode.window.showTextDocument(uri, options);
+  } catch (error) {
+    // What is compiled in has no file.
+    vscode.window.showWarningMessage(`\`${file}\` cannot be opened: ${error.message}`);
+  }
+}
+
+function page(webview, media) {
+  const address = (name) => webview.asWebviewUri(vscode.Uri.joinPath(media, name));
+  const policy = `default-src 'none'; style-src ${webview.cspSource}; script-src ${webview.cspSource}`;
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="${policy}">
-<style nonce="${nonce}">
-body { font: var(--vscode-font-size) var(--vscode-font-family); }
-pre { white-space: pre-wrap; font-family: var(--vscode-editor-font-family); }
-.error { color: var(--vscode-errorForeground); }
-.role { font-weight: bold; }
-label { display: block; margin: 0.3em 0; }
-input { width: 60%; color: var(--vscode-input-foreground); background: var(--vscode-input-background); border: 1px solid var(--vscode-input-border, transparent); }
-</style>
+<link rel="stylesheet" href="${address('preview.css')}">
 </head>
 <body>
 <form id="values"></form>
 <div id="text"></div>
-<script nonce="${nonce}">
-const api = acquireVsCodeApi();
-const form = document.getElementById('values');
-const text = document.getElementById('text');
-let prompt, typed = {};
-function element(name, content, kind) {
-  const made = document.createElement(name);
-  made.textContent = content;
-  if (kind) made.className = kind;
-  return made;
-}
-function send() {
-  const values = {};
-  for (const [name, value] of Object.entries(typed)) {
-    if (value === '') continue;
-    try { values[name] = JSON.parse(value); } catch { values[name] = value; }
-  }
-  api.postMessage({ prompt, values });
-}
-function showForm(parameters) {
-  const names = parameters.map((parameter) => parameter.name).join(' ');
-  if (form.dataset.names === prompt + ' ' + names) return;
-  form.dataset.names = prompt + ' ' + names;
-  form.replaceChildren();
-  for (const parameter of parameters) {
-    const label = element('label', parameter.name + (parameter.required ? '* ' : ' '));
-    const input = document.createElement('input');
-    input.type = parameter.secret ? 'password' : 'text';
-    input.placeholder = parameter.default == null ? parameter.type : JSON.stringify(parameter.default);
-    input.title = parameter.description || '';
-    input.value = typed[parameter.name] || '';
-    input.addEventListener('input', () => { typed[parameter.name] = input.value; send(); });
-    label.append(input);
-    form.append(label);
-  }
-}
-form.addEventListener('submit', (event) => event.preventDefault());
-window.addEventListener('message', ({ data }) => {
-  if (data.prompt !== prompt) { prompt = data.prompt; typed = {}; }
-  showForm(data.parameters || []);
-  text.replaceChildren();
-  if (data.error) {
-    text.append(element('p', data.error.message, 'error'));
-    if (data.error.hint) text.append(element('p', data.error.hint));
-    return;
-  }
-  const messages = Array.isArray(data.body) ? data.body : [{ content: data.body }];
-  for (const message of messages) {
-    if (message.role) text.append(element('div', message.role, 'role'));
-    const content = typeof message.content === 'string' ? message.content : JSON.stringify(message.content, null, 2);
-    text.append(element('pre', content));
-  }
-});
-api.postMessage({ ready: true });
-</script>
+<script src="${address('preview.js')}"></script>
 </body>
 </html>`;
 }

@@ -26,4 +26,4 @@ pub use outline::{
 pub use project::{Project, ToolDescription};
 pub use references::{FileRange, RenameRefusal, RenameScope, find_definition, find_references, rename_scope};
 pub use region::{Region, read_regions};
-pub use symbol::{Symbol, SymbolKind, find_symbol};
+pub use symbol::{Symbol, SymbolKind, find_symbol, variable_path};

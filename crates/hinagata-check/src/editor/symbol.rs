@@ -70,6 +70,24 @@ pub fn find_symbol(project: &Project, path: &str, text: &str, offset: usize) -> 
     }
 }
 
+/// The variable from outside of the template at the byte `offset` of a file, or the part of one, as a path of names.
+#[must_use]
+pub fn variable_path(project: &Project, path: &str, text: &str, offset: usize) -> Option<Vec<String>> {
+    let Symbol { kind, name, .. } = find_symbol(project, path, text, offset)?;
+    let mut names = match kind {
+        SymbolKind::Variable | SymbolKind::Parameter => Vec::new(),
+        SymbolKind::Member(parents) => {
+            let (region, inner) = project.region_at(path, text, offset)?;
+            let first = parents.first()?;
+            let is_local = locals_at(project, &region, inner).contains_key(first);
+            Some(parents).filter(|_| !is_local)?
+        }
+        _ => return None,
+    };
+    names.push(name);
+    Some(names)
+}
+
 /// The local names and the token at a place of a template.
 pub(super) fn locals_at(project: &Project, region: &Region, inner: usize) -> Locals {
     let mut locals = match project.read_region(region).parsed {

@@ -7,15 +7,15 @@ use hinagata_check::editor::{
 use hinagata_lsp::{Document, Encoding, Position, Range};
 
 /// How many edits each test makes; `HINAGATA_TEST_EDITS` sets another number.
-fn edit_count(usual: usize) -> usize {
+pub(crate) fn edit_count(usual: usize) -> usize {
     std::env::var("HINAGATA_TEST_EDITS").ok().and_then(|count| count.parse().ok()).unwrap_or(usual)
 }
 
 /// Numbers that look random and are the same in every run.
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
-    fn next(&mut self, below: usize) -> usize {
+    pub(crate) fn next(&mut self, below: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -51,7 +51,7 @@ impl ClientText {
     }
 }
 
-const PIECES: [&str; 24] = [
+const PIECES: [&str; 27] = [
     "a",
     "{{ ",
     " }}",
@@ -76,7 +76,28 @@ const PIECES: [&str; 24] = [
     "{{ a.b|",
     "---\n",
     " ",
+    "parameters:\n",
+    "  b: {type: list}\n",
+    "{% set b = ",
 ];
+
+/// Changes a text as a client does, and returns the change. Texts of more than `most` characters shrink again.
+pub(crate) fn random_edit(
+    text: &mut String,
+    most: usize,
+    numbers: &mut Numbers,
+    encoding: Encoding,
+) -> (Range, &'static str) {
+    let client = ClientText::new(text);
+    let (one, other) = (client.place(numbers, encoding), client.place(numbers, encoding));
+    let (start, end) = if one.1 <= other.1 { (one, other) } else { (other, one) };
+    let new = PIECES[numbers.next(PIECES.len())];
+    let mut characters: Vec<char> = text.chars().collect();
+    let end = if characters.len() > most { end } else { start };
+    characters.splice(start.1..end.1, new.chars());
+    *text = characters.into_iter().collect();
+    (Range { start: start.0, end: end.0 }, new)
+}
 
 #[test]
 fn texts_stay_those_of_the_client() {
@@ -85,16 +106,8 @@ fn texts_stay_those_of_the_client() {
         let mut expected = String::from("start");
         let mut document = Document::new("file:///a", "jinja", 0, &expected);
         for _ in 0..edit_count(120_000) {
-            let client = ClientText::new(&expected);
-            let (one, other) = (client.place(&mut numbers, encoding), client.place(&mut numbers, encoding));
-            let (start, end) = if one.1 <= other.1 { (one, other) } else { (other, one) };
-            let new = PIECES[numbers.next(PIECES.len())];
-            let mut characters: Vec<char> = expected.chars().collect();
-            // Long texts shrink again.
-            let end = if characters.len() > 60 { end } else { start };
-            characters.splice(start.1..end.1, new.chars());
-            expected = characters.into_iter().collect();
-            document.replace_range(Some(Range { start: start.0, end: end.0 }), new, encoding);
+            let (range, new) = random_edit(&mut expected, 60, &mut numbers, encoding);
+            document.replace_range(Some(range), new, encoding);
             assert_eq!(&*document.text, expected);
         }
         for (offset, _) in expected.char_indices() {

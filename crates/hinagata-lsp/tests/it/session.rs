@@ -2,20 +2,28 @@
 
 use std::{collections::BTreeMap, fs, path::Path, thread, thread::JoinHandle};
 
-use hinagata_lsp::{ServerError, ServerOptions, serve_connection};
+use hinagata_lsp::{Encoding, Range, ServerError, ServerOptions, serve_connection};
 use lsp_server::{Connection, Message, Notification, Request, RequestId};
 use serde_json::{Value, json};
+
+use crate::edits::{Numbers, edit_count, random_edit};
 
 struct Client {
     connection: Connection,
     server: JoinHandle<Result<(), ServerError>>,
     root: tempfile::TempDir,
     diagnostics: BTreeMap<String, Value>,
+    /// The versions of documents that the diagnostics are about.
+    versions: BTreeMap<String, i64>,
     requests: i32,
 }
 
 impl Client {
     fn start(files: &[(&str, &str)]) -> Self {
+        Self::start_with(files, &json!({}))
+    }
+
+    fn start_with(files: &[(&str, &str)], capabilities: &Value) -> Self {
         let root = tempfile::tempdir().expect("a directory");
         fs::write(root.path().join("hinagata.toml"), "").expect("written");
         for (path, text) in files {
@@ -28,11 +36,12 @@ impl Client {
         let open = hinagata_host::OpenOptions { environment, ..hinagata_host::OpenOptions::default() };
         let options = ServerOptions { open, ..ServerOptions::default() };
         let server = thread::spawn(move || serve_connection(server, options));
-        let mut client = Self { connection, server, root, diagnostics: BTreeMap::new(), requests: 0 };
+        let (diagnostics, versions) = (BTreeMap::new(), BTreeMap::new());
+        let mut client = Self { connection, server, root, diagnostics, versions, requests: 0 };
         let folder = uri(client.root.path());
         let folders = json!([{"uri": folder, "name": "w"}]);
         client
-            .ask("initialize", json!({"capabilities": {}, "workspaceFolders": folders}))
+            .ask("initialize", json!({"capabilities": capabilities, "workspaceFolders": folders}))
             .expect("the server answers");
         client.tell("initialized", json!({}));
         client
@@ -68,6 +77,8 @@ impl Client {
     fn note(&mut self, note: &Notification) {
         if note.method == "textDocument/publishDiagnostics" {
             let uri = note.params["uri"].as_str().unwrap_or_default().to_owned();
+            let version = note.params["version"].as_i64().unwrap_or_default();
+            self.versions.insert(uri.clone(), version);
             self.diagnostics.insert(uri, note.params["diagnostics"].clone());
         }
     }
@@ -77,12 +88,30 @@ impl Client {
         self.tell("textDocument/didOpen", json!({"textDocument": document}));
     }
 
-    fn change(&self, path: &str, version: i32, text: &str) {
+    fn change(&self, path: &str, version: i64, text: &str) {
         let document = json!({"uri": self.uri(path), "version": version});
         self.tell(
             "textDocument/didChange",
             json!({"textDocument": document, "contentChanges": [{"text": text}]}),
         );
+    }
+
+    fn edit(&self, path: &str, version: i64, range: Range, text: &str) {
+        let document = json!({"uri": self.uri(path), "version": version});
+        let changes = json!([{"range": range, "text": text}]);
+        self.tell("textDocument/didChange", json!({"textDocument": document, "contentChanges": changes}));
+    }
+
+    /// The findings of a version of a file, once they are there: places and codes.
+    fn wait_for_version(&mut self, path: &str, version: i64) -> Vec<(Value, Value)> {
+        let uri = self.uri(path);
+        while self.versions.get(&uri) != Some(&version) {
+            if let Message::Notification(note) = self.connection.receiver.recv().expect("the server runs") {
+                self.note(&note);
+            }
+        }
+        let found = self.diagnostics.get(&uri).and_then(Value::as_array).cloned().unwrap_or_default();
+        found.iter().map(|item| (item["range"].clone(), item["code"].clone())).collect()
     }
 
     /// The codes of the findings of a file, once they are these.
@@ -163,55 +192,53 @@ fn wrong_requests_are_answered() {
     client.end();
 }
 
+/// What clients ask at every step.
+const QUESTIONS: [&str; 8] = [
+    "completion",
+    "hover",
+    "definition",
+    "references",
+    "codeAction",
+    "semanticTokens/full",
+    "foldingRange",
+    "documentSymbol",
+];
+
 #[test]
-fn random_edits_of_a_session_are_survived() {
-    let mut client = Client::start(&[("one/template.md", DECLARED)]);
-    client.open("one/template.md", DECLARED);
-    let pieces = [
-        "{{ a",
-        " }}",
-        "{% for x in a %}",
-        "{% endfor %}",
-        "\n",
-        "---\n",
-        "😀",
-        "parameters:\n",
-        "  b: {",
-        "|upper",
-        ".",
-        "'",
-    ];
-    let mut seed: u32 = 7;
-    let mut text = DECLARED.to_owned();
-    for version in 2..400 {
-        seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        let at =
-            (0..=(seed as usize % (text.len() + 1))).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-        text.insert_str(at, pieces[(seed >> 16) as usize % pieces.len()]);
-        if text.len() > 400 {
-            text = DECLARED.to_owned();
+fn random_edits_leave_the_findings_of_the_final_text() {
+    for encoding in [Encoding::Utf16, Encoding::Utf8] {
+        let files = [("one/template.md", DECLARED), ("two/template.md", DECLARED)];
+        let mut client =
+            Client::start_with(&files, &json!({"general": {"positionEncodings": [encoding.as_str()]}}));
+        files.iter().for_each(|(path, text)| client.open(path, text));
+        let mut numbers = Numbers(0x6a09_e667_f3bc_c909);
+        let mut text = DECLARED.to_owned();
+        let mut version = 1;
+        for _ in 0..edit_count(1_200) / 20 {
+            for _ in 0..20 {
+                version += 1;
+                let (range, new) = random_edit(&mut text, 400, &mut numbers, encoding);
+                client.edit("one/template.md", version, range, new);
+            }
+            let place = json!({
+                "textDocument": {"uri": client.uri("one/template.md")},
+                "position": {"line": numbers.next(9), "character": numbers.next(13)},
+                "range": {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}},
+                "context": {"includeDeclaration": true, "diagnostics": []},
+            });
+            let question = format!("textDocument/{}", QUESTIONS[numbers.next(QUESTIONS.len())]);
+            client.ask(&question, place).expect("an answer");
+            // The text of parts has the findings of the same text as a whole.
+            client.change("two/template.md", version, &text);
+            let (one, two) = (
+                client.wait_for_version("one/template.md", version),
+                client.wait_for_version("two/template.md", version),
+            );
+            assert_eq!(one, two, "{text:?}");
         }
-        client.change("one/template.md", version, &text);
-        let place = json!({
-            "textDocument": {"uri": client.uri("one/template.md")},
-            "position": {"line": seed % 9, "character": seed % 13},
-            "range": {"start": {"line": 0, "character": 0}, "end": {"line": 99, "character": 0}},
-            "context": {"includeDeclaration": true, "diagnostics": []},
-        });
-        for method in [
-            "completion",
-            "hover",
-            "definition",
-            "references",
-            "codeAction",
-            "semanticTokens/full",
-            "foldingRange",
-            "documentSymbol",
-        ] {
-            client.ask(&format!("textDocument/{method}"), place.clone()).expect("an answer");
-        }
+        version += 1;
+        client.change("one/template.md", version, &format!("{DECLARED}{{{{ a|uper }}}}"));
+        client.wait_for_codes("one/template.md", &["name.filter"]);
+        client.end();
     }
-    client.change("one/template.md", 999, &format!("{DECLARED}{{{{ a|uper }}}}"));
-    client.wait_for_codes("one/template.md", &["name.filter"]);
-    client.end();
 }
