@@ -12,11 +12,13 @@ use hinagata_template::{Language, Options, SourceText, Sources};
 use hinagata_value::{Budget, Error, ErrorKind, Functions, Limits, near_names};
 
 use crate::{
+    builtins::has_builtin,
     codes::{
         CodeSpec, INJECT_ROLE, INJECT_SYSTEM, LIMIT_RANGE, MESSAGE_ROLE, NAME_ARGUMENTS, NAME_FILTER,
         NAME_FUNCTION, NAME_TEST, SYNTAX_TEMPLATE, TEMPLATE_CYCLE, TEMPLATE_MISSING, TYPE_OPERATION,
         VARIABLE_UNDECLARED,
     },
+    editor::{Parsed, parse_tolerant},
     finding::Found,
     go::GoWalker,
     jinja::{ChildBlocks, JinjaWalker},
@@ -30,6 +32,13 @@ use crate::{
 const MAX_FOUND: usize = 1_000;
 /// The roles that model providers know.
 const ROLES: [&str; 6] = ["system", "developer", "user", "assistant", "model", "tool"];
+
+/// Maximum number of operations that are remembered.
+const MAX_SOUND: usize = 10_000;
+/// Templates of more bytes are compiled to see whether they exceed a limit.
+const LARGE: usize = 1 << 16;
+/// An integer of so many digits does not fit.
+const LONG_NUMBER: usize = 30;
 
 /// Maximum depth of templates that use each other.
 const MAX_DEPTH: usize = 40;
@@ -85,20 +94,53 @@ pub struct Report {
     pub uses_unknown: bool,
     /// The joined names of the templates that were reached, sorted.
     pub templates: BTreeSet<String>,
-    /// How many characters every render prints at least.
-    pub constant_chars: u64,
+    /// The text that every render prints, without the white space around its parts.
+    pub constant_text: String,
+    /// The types of pictures and sounds that the templates name.
+    pub media: BTreeSet<String>,
 }
 
-/// Parsed templates that several checks share.
+/// Parsed templates that several checks share, and what the engines said about operations.
 #[derive(Default)]
-pub struct ParseCache(HashMap<String, (SourceText, Arc<Tree>)>);
+pub struct ParseCache {
+    trees: HashMap<String, (SourceText, Arc<Tree>)>,
+    /// Operations that do not fail for every value of the shapes of their operands.
+    sound: HashSet<String>,
+}
 
 /// A parsed template.
 pub(crate) enum Tree {
     Jinja(ast::Template),
     Go(Vec<syntax::Define>),
-    /// It cannot be compiled.
-    Broken(Box<Error>),
+    Broken(Box<BrokenTree>),
+}
+
+/// A template that cannot be compiled.
+pub(crate) struct BrokenTree {
+    /// Why.
+    errors: Vec<Arc<Error>>,
+    /// The template without what cannot be read.
+    rest: Option<Tree>,
+    /// Whether everything can be read.
+    is_complete: bool,
+}
+
+impl Tree {
+    /// What can be read of it.
+    pub(crate) fn readable(&self) -> Option<&Self> {
+        match self {
+            Self::Jinja(_) | Self::Go(_) => Some(self),
+            Self::Broken(broken) => broken.rest.as_ref(),
+        }
+    }
+
+    /// Whether everything can be read.
+    pub(crate) fn is_complete(&self) -> bool {
+        match self {
+            Self::Jinja(_) | Self::Go(_) => true,
+            Self::Broken(broken) => broken.is_complete,
+        }
+    }
 }
 
 /// Checks the template with the joined name `entry`.
@@ -111,7 +153,10 @@ pub fn check_template(
 ) -> Report {
     let mut check = Check::new(surroundings, variables, cache);
     check.walk_entry(entry);
-    check.into_report()
+    let report = check.into_report();
+    // What a prompt renders is rarely used by another one, and the trees of all prompts would take much memory.
+    cache.trees.remove(entry);
+    report
 }
 
 /// How far a variable that may be missing matters at its place.
@@ -135,6 +180,8 @@ pub(crate) struct Check<'c> {
     seen: HashSet<(&'static str, Box<str>, u32)>,
     /// Places that are not reached are walked, but nothing is reported.
     pub(crate) muted: u32,
+    /// How many templates around the place have parts that cannot be read, so that every name may have any value.
+    partial: u32,
     /// The templates that lead here, each with whether a condition is on the way from it.
     stack: Vec<(String, bool)>,
     walks: usize,
@@ -144,6 +191,8 @@ pub(crate) struct Check<'c> {
     pub(crate) in_system: bool,
     /// How many calls of tools were met.
     pub(crate) tool_calls: usize,
+    /// The settings of the engine, as the start of keys.
+    settings_key: String,
 }
 
 impl<'c> Check<'c> {
@@ -157,11 +206,13 @@ impl<'c> Check<'c> {
             report: Report::default(),
             seen: HashSet::new(),
             muted: 0,
+            partial: 0,
             stack: Vec::new(),
             walks: 0,
             children: Vec::new(),
             in_system: variables.role.is_some_and(is_system_role),
             tool_calls: 0,
+            settings_key: settings_key(surroundings.options),
         }
     }
 
@@ -171,6 +222,38 @@ impl<'c> Check<'c> {
             .found
             .sort_by(|a, b| (&a.template, a.span, a.code.code).cmp(&(&b.template, b.span, b.code.code)));
         report
+    }
+
+    /// Whether an operation with operands of such shapes is known not to fail with all values. Operations without a name
+    /// are not remembered.
+    pub(crate) fn is_known_sound(&self, operation: &str, operands: &[Shape]) -> bool {
+        let key = self.sound_key(operation, operands);
+        key.is_some_and(|key| self.cache.sound.contains(&key))
+    }
+
+    /// Remembers an operation that does not fail with all values.
+    pub(crate) fn remember_sound(&mut self, operation: &str, operands: &[Shape]) {
+        if let Some(key) = self.sound_key(operation, operands)
+            && self.cache.sound.len() < MAX_SOUND
+        {
+            self.cache.sound.insert(key);
+        }
+    }
+
+    /// What decides whether an operation fails: the settings of the engine, its name, and the samples of its operands.
+    /// Operands with known values are not remembered.
+    fn sound_key(&self, operation: &str, operands: &[Shape]) -> Option<String> {
+        if operation.is_empty() || operands.iter().any(|operand| operand.values.is_some()) {
+            return None;
+        }
+        let mut key = String::with_capacity(self.settings_key.len() + operation.len() + 2 * operands.len());
+        key.push_str(&self.settings_key);
+        key.push_str(operation);
+        key.push('\n');
+        for operand in operands {
+            key.extend(operand.kinds.to_chars());
+        }
+        Some(key)
     }
 
     /// Whether undefined variables are errors.
@@ -197,7 +280,16 @@ impl<'c> Check<'c> {
 
     /// Adds text that every render prints.
     pub(crate) fn add_constant_text<'t>(&mut self, texts: impl Iterator<Item = &'t str>) {
-        self.report.constant_chars += texts.map(|text| text.trim().chars().count() as u64).sum::<u64>();
+        texts.for_each(|text| self.report.constant_text.push_str(text.trim()));
+    }
+
+    /// Adds the type of a picture or sound that a template names.
+    pub(crate) fn add_media(&mut self, kind: &Shape) {
+        if let Some(kind) = kind.only_value().and_then(serde_json::Value::as_str)
+            && self.muted == 0
+        {
+            self.report.media.insert(kind.to_owned());
+        }
     }
 
     /// Walks a template with these names besides the variables.
@@ -214,16 +306,33 @@ impl<'c> Check<'c> {
         }
         self.walks += 1;
         self.stack.push((name.to_owned(), conditional));
-        match &**parsed {
+        self.walk_tree(name, parsed, scope);
+        self.stack.pop();
+    }
+
+    fn walk_tree(&mut self, name: &str, tree: &Tree, scope: HashMap<String, Shape>) {
+        match tree {
             Tree::Jinja(tree) => JinjaWalker::new(self, name, scope, &tree.body).run(&tree.body),
             Tree::Go(defines) => GoWalker::new(self, name, defines).run(scope),
-            Tree::Broken(error) => {
+            Tree::Broken(broken) => {
+                for error in &broken.errors {
+                    self.report_syntax(name, error);
+                }
+                let is_partial = !broken.is_complete;
                 // Which variables it reads is unknown.
-                self.report.uses_unknown = true;
-                self.report_syntax(name, error);
+                self.report.uses_unknown |= is_partial;
+                self.partial += u32::from(is_partial);
+                if let Some(rest) = &broken.rest {
+                    self.walk_tree(name, rest, scope);
+                }
+                self.partial -= u32::from(is_partial);
             }
         }
-        self.stack.pop();
+    }
+
+    /// Whether a template around the place has parts that cannot be read.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.partial > 0
     }
 
     /// Walks a template that is not a parent of the current one.
@@ -269,41 +378,47 @@ impl<'c> Check<'c> {
                 self.report(name, span, &crate::codes::TEXT_HIDDEN, message, Vec::new(), None);
             }
         }
-        if let Some((known, parsed)) = self.cache.0.get(name)
+        if let Some((known, parsed)) = self.cache.trees.get(name)
             && *known == source
         {
             return Some(Arc::clone(parsed));
         }
         let tree = self.parse(name, &source);
         let parsed = Arc::new(tree);
-        self.cache.0.insert(name.to_owned(), (source, Arc::clone(&parsed)));
+        self.cache.trees.insert(name.to_owned(), (source, Arc::clone(&parsed)));
         Some(parsed)
     }
 
     fn parse(&self, name: &str, source: &SourceText) -> Tree {
-        let limits = Limits::default();
-        let options = self.surroundings.options;
+        let (text, options, limits) = (source.text(), self.surroundings.options, Limits::default());
         let parsed = match source.language() {
-            Language::Jinja => parse_jinja(name, source.text(), options, &limits).map(Tree::Jinja),
+            Language::Jinja => parse_jinja(name, text, options, &limits),
             Language::Go => {
                 let names = self.surroundings.functions.names().chain(["role", "media", "resource"]);
                 let mut set = Set::with_names(options.go.clone(), names);
-                let budget = Budget::new(limits);
-                set.parse(name, source.text(), &budget).map(|()| Tree::Go(set.syntax()))
+                let budget = Budget::new(limits.clone());
+                set.parse(name, text, &budget).map(|()| Tree::Go(set.syntax()))
             }
         };
-        parsed.unwrap_or_else(|error| Tree::Broken(Box::new(error)))
+        parsed.unwrap_or_else(|error| {
+            let tolerant = parse_tolerant(source.language(), name, text, options, &limits);
+            // What else cannot be read may follow from the first mistake, but for names.
+            let later = tolerant.broken.into_iter().skip(1).map(|tag| tag.error);
+            let errors = std::iter::once(Arc::new(error));
+            let errors = errors.chain(later.filter(|error| is_unknown_function(error))).collect();
+            let rest = tolerant.parsed.map(|parsed| match parsed {
+                Parsed::Jinja(tree) => Tree::Jinja(tree),
+                Parsed::Go(defines) => Tree::Go(defines),
+            });
+            Tree::Broken(Box::new(BrokenTree { errors, rest, is_complete: false }))
+        })
     }
 
     fn report_syntax(&mut self, name: &str, error: &Error) {
-        let code = match (error.message(), error.kind()) {
-            (message, _) if message.starts_with("no filter named") => &NAME_FILTER,
-            (message, _) if message.starts_with("no test named") => &NAME_TEST,
-            (message, ErrorKind::Syntax)
-                if message.contains(" not defined") && message.contains("function ") =>
-            {
-                &NAME_FUNCTION
-            }
+        let code = match error.message() {
+            message if message.starts_with("no filter named") => &NAME_FILTER,
+            message if message.starts_with("no test named") => &NAME_TEST,
+            _ if is_unknown_function(error) => &NAME_FUNCTION,
             _ => &SYNTAX_TEMPLATE,
         };
         let known = error.place().and_then(|place| place.span);
@@ -363,7 +478,10 @@ impl<'c> Check<'c> {
         near: Vec<String>,
         help: Option<String>,
     ) {
-        if self.muted > 0 || self.report.found.len() >= MAX_FOUND {
+        // What a part that cannot be read declares, binds or prints is missing.
+        let is_doubtful = self.is_partial()
+            && (level != Level::Error || matches!(code.group(), "variable" | "block" | "message"));
+        if self.muted > 0 || is_doubtful || self.report.found.len() >= MAX_FOUND {
             return;
         }
         if self.seen.insert((code.code, template.into(), span.0)) {
@@ -379,6 +497,9 @@ impl<'c> Check<'c> {
     /// The shape of the variable `name`; reports an undeclared one.
     pub(crate) fn variable(&mut self, from: &str, name: &str, span: (u32, u32), need: Need) -> Shape {
         self.report.used.insert(name.to_owned());
+        if self.is_partial() {
+            return Shape::ANY;
+        }
         let variables = self.variables;
         if let Some(field) = variables.fields.known.get(name) {
             return match field.required {
@@ -407,7 +528,7 @@ impl<'c> Check<'c> {
 
     /// The text of a template that was loaded.
     pub(crate) fn source_text(&self, name: &str) -> Option<SourceText> {
-        self.cache.0.get(name).map(|(source, _)| source.clone())
+        self.cache.trees.get(name).map(|(source, _)| source.clone())
     }
 
     /// Reports data in a system message that may come from somebody else.
@@ -453,29 +574,50 @@ impl<'c> Check<'c> {
     }
 }
 
+fn settings_key(options: &Options) -> String {
+    let settings = &options.settings;
+    let flags = [settings.autoescape, settings.immutable, settings.chat_host].map(u8::from);
+    format!("{:?}{flags:?}", settings.undefined)
+}
+
 /// Whether models follow messages of this role more than those of users.
 fn is_system_role(role: &str) -> bool {
     matches!(role, "system" | "developer")
 }
 
-fn parse_jinja(
-    name: &str,
-    text: &str,
-    options: &Options,
-    limits: &Limits,
-) -> hinagata_value::Result<ast::Template> {
+fn parse_jinja(name: &str, text: &str, options: &Options, limits: &Limits) -> hinagata_value::Result<Tree> {
     let tree = hinagata_jinja::parse(name, text, &options.jinja, &Budget::new(limits.clone()))?;
-    let all_known = |_: NameKind, name: &str| builtin_exists(name);
-    if check_names(&tree, &all_known).is_some() {
-        // Compiling reports it with its place and similar names.
-        Template::compile_tree(tree.clone(), Source::new(name, text), limits)?;
+    let is_known = |kind: NameKind, name: &str| match kind {
+        NameKind::Filter => has_builtin("filter", name),
+        NameKind::Test => has_builtin("test", name),
+    };
+    // Nothing else fails when a parsed template is compiled.
+    let may_fail = check_names(&tree, &is_known).is_some() || text.len() > LARGE || has_long_number(text);
+    if !may_fail {
+        return Ok(Tree::Jinja(tree));
     }
-    Template::compile_tree(tree.clone(), Source::new(name, text), limits)?;
-    Ok(tree)
+    Ok(match Template::compile_tree(tree.clone(), Source::new(name, text), limits) {
+        Ok(_) => Tree::Jinja(tree),
+        Err(error) => {
+            let rest = Some(Tree::Jinja(tree));
+            Tree::Broken(Box::new(BrokenTree { errors: vec![error.into()], rest, is_complete: true }))
+        }
+    })
 }
 
-fn builtin_exists(name: &str) -> bool {
-    hinagata_jinja::builtin_names().any(|(kind, known)| matches!(kind, "filter" | "test") && known == name)
+/// Whether a text has a number that may be too large for the engine.
+fn has_long_number(text: &str) -> bool {
+    let mut digits = 0;
+    text.bytes().any(|byte| {
+        digits = if byte.is_ascii_digit() || byte == b'_' { digits + 1 } else { 0 };
+        digits >= LONG_NUMBER
+    })
+}
+
+/// Whether the error is about a function that Go's parser does not know.
+fn is_unknown_function(error: &Error) -> bool {
+    let message = error.message();
+    error.kind() == ErrorKind::Syntax && message.contains(" not defined") && message.contains("function ")
 }
 
 /// Whether the place of an error is one of the checked template: probes that are written as text have their own.

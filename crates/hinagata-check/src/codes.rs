@@ -53,6 +53,11 @@ macro_rules! codes {
     };
 }
 
+/// A lock of a workspace without packs.
+const EMPTY_LOCK: &str = "version = 1\nsemantics = 1\n";
+/// Settings of a model that takes short requests.
+const SMALL_MODEL: &str = "[models.small]\ncontext = 10\n";
+
 codes! {
     SYNTAX_TEMPLATE = "syntax.template", Error,
         "The template cannot be compiled",
@@ -115,6 +120,12 @@ codes! {
          does not have.",
         [("demo/template.md", "{{ \"a\"|upper(1) }}\n")],
         [("demo/template.md", "{{ \"a\"|upper }}\n")];
+    VARIABLE_RESERVED = "variable.reserved", Error,
+        "The name of the parameter is reserved",
+        "`system`, `environs`, `variables` and `args` are names of the engine. A prompt that declares one of them cannot \
+         be rendered.",
+        [("demo/template.md", "---\nparameters:\n  system: string\n---\n{{ system }}\n")],
+        [("demo/template.md", "---\nparameters:\n  machine: string\n---\n{{ machine }}\n")];
     VARIABLE_UNDECLARED = "variable.undeclared", Warning,
         "Undeclared variable",
         "The prompt declares its parameters, and this variable is none of them. It is probably misspelt: it prints \
@@ -248,6 +259,13 @@ codes! {
          may be empty, for the model to continue.",
         [("demo/template.md", "{{ role(\"system\") }}\n{{ role(\"user\") }}\nHello\n")],
         [("demo/template.md", "{{ role(\"system\") }}\nBe brief.\n{{ role(\"user\") }}\nHello\n")];
+    MODEL_CAPABILITY = "model.capability", Warning,
+        "The model cannot do what the prompt needs",
+        "The prompt has a picture, sound, the answer of a tool or the schema of an answer, and its model takes none. What a \
+         model can do comes from `capabilities` in the settings of the model, else from a table of well-known models. \
+         Nothing is said about others.",
+        [("demo/template.md", "---\nmodel: gpt-4\n---\n{{ media(url=\"https://example.com/a.png\", type=\"image/png\") }}\n")],
+        [("demo/template.md", "---\nmodel: gpt-4o\n---\n{{ media(url=\"https://example.com/a.png\", type=\"image/png\") }}\n")];
     LIMIT_OUTPUT = "limit.output", Error,
         "The constant text is longer than allowed",
         "The text of the template alone exceeds `max_output_size` of the prompt, whatever the variables are.",
@@ -258,6 +276,14 @@ codes! {
         "A range, a repetition or an indentation is larger than the engine allows, whatever the data is.",
         [("demo/template.md", "{% for i in range(10000000) %}x{% endfor %}\n")],
         [("demo/template.md", "{% for i in range(10) %}x{% endfor %}\n")];
+    LIMIT_TOKENS = "limit.tokens", Warning,
+        "The constant text is longer than the model allows",
+        "The text of the template alone has more tokens than a request of its model may have, whatever the variables are. \
+         The limit is `context` in the settings of the model, else that of a table of well-known models. An estimate counts \
+         without its error.",
+        [("../../../hinagata.toml", SMALL_MODEL),
+         ("demo/template.md", "---\nmodel: small\n---\nBe brief. Say what is known, and nothing else. Do not repeat the question in the answer. Write in whole sentences, and name the source of each fact that you use.\n")],
+        [("../../../hinagata.toml", SMALL_MODEL), ("demo/template.md", "---\nmodel: small\n---\nBe brief.\n")];
     CATALOG_CONFLICT = "catalog.conflict", Error,
         "The name is ambiguous",
         "Several prompts, packs or files have the same id, and no resolution chooses one of them.",
@@ -374,6 +400,52 @@ codes! {
          follow. Whoever writes the data writes instructions. Print it in a message of the user.",
         [("demo/template.md", "---\nparameters:\n  page: {type: string, untrusted: true}\n---\n{{ role(\"system\") }}\nSummarize {{ page }}\n")],
         [("demo/template.md", "---\nparameters:\n  page: {type: string, untrusted: true}\n---\n{{ role(\"system\") }}\nSummarize.\n{{ role(\"user\") }}\n{{ page }}\n")];
+    TEST_FILE = "test.file", Warning,
+        "The test file cannot be used",
+        "A file in the directory `tests` of a prompt is not valid YAML, or the prompt that it names does not exist. `hina \
+         test` fails.",
+        [("demo/template.md", "x\n"), ("demo/tests/a.yaml", "prompt: dmeo\ntests:\n  - name: one\n")],
+        [("demo/template.md", "x\n"), ("demo/tests/a.yaml", "prompt: demo\ntests:\n  - name: one\n")];
+    TEST_VARIABLE = "test.variable", Warning,
+        "The prompt does not have the variable of the case",
+        "A test case passes a variable that the prompt neither declares nor reads. It is misspelt, or the prompt has \
+         changed.",
+        [("demo/template.md", "---\nparameters:\n  name: string\n---\nHello {{ name }}\n"),
+         ("demo/tests/a.yaml", "tests:\n  - name: one\n    vars: {nmae: Rumi}\n")],
+        [("demo/template.md", "---\nparameters:\n  name: string\n---\nHello {{ name }}\n"),
+         ("demo/tests/a.yaml", "tests:\n  - name: one\n    vars: {name: Rumi}\n")];
+    TEST_MISSING = "test.missing", Warning,
+        "The case does not pass a required variable",
+        "A test case lacks a variable that every call must pass, and does not expect an error. It fails.",
+        [("demo/template.md", "---\nparameters:\n  name: {type: string, required: true}\n---\nHello {{ name }}\n"),
+         ("demo/tests/a.yaml", "tests:\n  - name: one\n")],
+        [("demo/template.md", "---\nparameters:\n  name: {type: string, required: true}\n---\nHello {{ name }}\n"),
+         ("demo/tests/a.yaml", "tests:\n  - name: one\n    error: validation\n")];
+    TEST_TYPE = "test.type", Warning,
+        "The value of the case does not fit its declaration",
+        "A test case passes a value of another type than declared, or one that the schema of the parameter refuses, and \
+         does not expect an error.",
+        [("demo/template.md", "---\nparameters:\n  n: {type: integer, required: true}\n---\n{{ n }}\n"),
+         ("demo/tests/a.yaml", "tests:\n  - name: one\n    vars: {n: three}\n")],
+        [("demo/template.md", "---\nparameters:\n  n: {type: integer, required: true}\n---\n{{ n }}\n"),
+         ("demo/tests/a.yaml", "tests:\n  - name: one\n    vars: {n: 3}\n")];
+    TEST_STUB = "test.stub", Warning,
+        "Nothing calls the stub",
+        "A test case answers for a tool or a variable provider that does not exist, and no template of the prompt names \
+         it.",
+        [("demo/template.md", "{{ tools.translator.zh_en(code=\"x\") }}\n"),
+         ("demo/tests/a.yaml", "tests:\n  - name: one\n    stubs: {tools: {translator.zh_ne: y}}\n")],
+        [("demo/template.md", "{{ tools.translator.zh_en(code=\"x\") }}\n"),
+         ("demo/tests/a.yaml", "tests:\n  - name: one\n    stubs: {tools: {translator.zh_en: y}}\n")];
+    LOCK_DRIFT = "lock.drift", Warning,
+        "The workspace differs from its lock",
+        "Packs, choices between candidates, tools, tokenizers or locked prompts are not those of `hinagata.lock`, or the \
+         lock cannot be read. With `--frozen`, commands fail. Run `hina pack sync` to get what is locked, or `hina lock` to \
+         lock what is here.",
+        [("../../../hinagata.toml", "[packs]\nteam = { dir = \"team\" }\n"),
+         ("../../../hinagata.lock", EMPTY_LOCK)],
+        [("../../../hinagata.toml", ""),
+         ("../../../hinagata.lock", EMPTY_LOCK)];
     ALLOW_UNKNOWN = "allow.unknown", Warning,
         "A silence names an unknown code",
         "A comment or setting silences a code that does not exist, so it silences nothing.",

@@ -127,6 +127,8 @@ fn remove_silence(finding: &Finding, text: &str, place: &Place, start: usize) ->
     }
     let (from, end) = comment_range(line, mark, close)?;
     let comment = &line[from..end];
+    // The last end of a line is not part of a Jinja template, so something has to stay behind it.
+    let is_last = line_start + end == text.len();
     // A comment that removes the space around it has to stay.
     let with = match comment {
         _ if comment.starts_with("{#-") || comment.ends_with("-#}") => {
@@ -138,7 +140,7 @@ fn remove_silence(finding: &Finding, text: &str, place: &Place, start: usize) ->
         }
         _ if comment.ends_with("-}}") => "{{/* */ -}}".to_owned(),
         // Without the comment, the braces on both sides would be a tag.
-        _ if line[..from].ends_with('{') && comment.starts_with("{#") => "{# #}".to_owned(),
+        _ if (is_last || line[..from].ends_with('{')) && comment.starts_with("{#") => "{# #}".to_owned(),
         _ if line[..from].ends_with('{') => "{{/* */}}".to_owned(),
         _ => String::new(),
     };
@@ -197,6 +199,7 @@ mod tests {
         ] {
             assert_eq!(fixed(text, Language::Jinja).0, expected, "{text}");
         }
+        assert_eq!(fixed("a\n{# hina: allow(name.filter) #}", Language::Jinja).0, "a\n{# #}");
         let go = "a {{/* hina: allow(name.filter) */}} b";
         assert_eq!(fixed(go, Language::Go).0, "a  b");
         let trimmed = "a {{- /* hina: allow(name.filter) */ -}} b";

@@ -327,7 +327,8 @@ impl<'w, 'c> GoWalker<'w, 'c> {
     }
 
     fn declare(&mut self, name: &'w str, value: GoValue) {
-        let value = if self.assigned.contains(name) { GoValue::ANY } else { value };
+        let is_unknown = self.assigned.contains(name) || self.check.is_partial();
+        let value = if is_unknown { GoValue::ANY } else { value };
         self.variables.push((name, GoValue { is_entry: false, ..value }));
     }
 
@@ -591,6 +592,9 @@ impl<'w, 'c> GoWalker<'w, 'c> {
         span: (u32, u32),
     ) -> GoValue {
         let mut values: Vec<GoValue> = args.iter().map(|arg| self.operand(arg, dot, Need::Value)).collect();
+        if let ("media", Some(kind)) = (name, values.get(1)) {
+            self.check.add_media(&kind.shape);
+        }
         if values.iter().chain(piped).any(|value| value.is_root) {
             self.check.set_uses_unknown();
         }
@@ -621,8 +625,12 @@ impl<'w, 'c> GoWalker<'w, 'c> {
                 false => GoValue::of(Shape::of_kinds(Kinds::JSON | Kinds::UNDEFINED)),
             })
             .collect();
-        // Indexing depends on values, which samples do not cover.
-        let by_value = matches!(name, "index" | "slice" | "call") && !is_exact;
+        // Indexing depends on values, which samples do not cover, unless nothing of this kind has an index.
+        let has_index = Kinds::LIST | Kinds::MAP | Kinds::STRING | Kinds::OTHER;
+        let may_have_index = values
+            .first()
+            .is_none_or(|first| first.literal.is_some() || first.shape.kinds.overlaps(has_index));
+        let by_value = matches!(name, "index" | "slice") && !is_exact && may_have_index;
         if let Some(error) = self.failure_of(&widened, &|texts| format!("{{{{{}}}}}", command(texts))) {
             let is_count = crate::check::is_about_arguments(error.message());
             if is_count || (is_known && !by_value) {

@@ -7,6 +7,7 @@
 //! Whether an operation fails is not written down a second time: the engines run single operators, filters, methods and
 //! builtins with samples of the shapes ([`codes`] lists what is reported). No Python runs, and no tool is called.
 
+mod builtins;
 mod check;
 pub mod codes;
 pub mod editor;
@@ -18,6 +19,7 @@ mod hooks;
 mod jinja;
 mod level;
 mod messages;
+mod models;
 mod probe;
 pub mod report;
 mod rules;
@@ -33,6 +35,7 @@ pub use fix::{Fix, apply_fixes, find_fix};
 pub use format::format_file;
 pub use hinagata_template::{Language, NoSources};
 pub use level::Level;
+pub use models::Models;
 pub use rules::LevelRules;
 pub use shape::{Field, Fields, Kinds, Shape};
 pub use text::hidden_text;

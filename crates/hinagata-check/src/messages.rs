@@ -25,15 +25,18 @@ enum Piece {
 impl Check<'_> {
     /// Checks the messages that a template starts, and counts its constant text.
     pub(crate) fn check_messages(&mut self, name: &str, tree: &Tree) {
-        let pieces = match tree {
-            Tree::Jinja(template) => {
+        if !tree.is_complete() {
+            return;
+        }
+        let pieces = match tree.readable() {
+            Some(Tree::Jinja(template)) => {
                 self.add_constant_text(template.body.iter().filter_map(|stmt| match &stmt.kind {
                     StmtKind::Text(text) => Some(&**text),
                     _ => None,
                 }));
                 jinja_pieces(&template.body)
             }
-            Tree::Go(defines) => {
+            Some(Tree::Go(defines)) => {
                 let Some(main) = defines.iter().find(|define| *define.name == *name) else { return };
                 self.add_constant_text(main.body.iter().filter_map(|node| match node {
                     Node::Text(text) => Some(&**text),
@@ -41,7 +44,7 @@ impl Check<'_> {
                 }));
                 self.go_pieces(name, main)
             }
-            Tree::Broken(_) => return,
+            Some(Tree::Broken(_)) | None => return,
         };
         self.check_stray_text(name, &pieces);
         self.check_empty_messages(name, &pieces);

@@ -4,7 +4,7 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
 use hinagata_gotemplate::{Context, Options as GoOptions, Set};
@@ -232,7 +232,7 @@ pub(crate) fn samples(shape: &Shape) -> Vec<Option<Json>> {
         None => SAMPLES
             .iter()
             .filter(|(kind, _)| shape.kinds.contains(*kind))
-            .flat_map(|(_, texts)| texts.iter().map(|text| serde_json::from_str(text).ok()))
+            .flat_map(|(_, values)| values.iter().cloned().map(Some))
             .collect(),
     };
     if shape.kinds.contains(Kinds::UNDEFINED) {
@@ -242,7 +242,7 @@ pub(crate) fn samples(shape: &Shape) -> Vec<Option<Json>> {
 }
 
 /// The first sample of a kind is the most likely to succeed.
-const SAMPLES: [(Kinds, &[&str]); 7] = [
+const SAMPLE_TEXTS: [(Kinds, &[&str]); 7] = [
     (
         Kinds::STRING,
         &["\"a\"", "\"\"", "\"1\"", "\"1.5\"", "\"a b\"", "\"%s\"", "\"%d\"", "\"{}\"", "\"utf-8\""],
@@ -265,6 +265,12 @@ const SAMPLES: [(Kinds, &[&str]); 7] = [
     (Kinds::MAP, &["{\"a\": 1}", "{}", "{\"name\": \"a\", \"1\": [1]}"]),
     (Kinds::NULL, &["null"]),
 ];
+
+/// The samples, parsed.
+static SAMPLES: LazyLock<Vec<(Kinds, Vec<Json>)>> = LazyLock::new(|| {
+    let parse = |texts: &[&str]| texts.iter().filter_map(|text| serde_json::from_str(text).ok()).collect();
+    SAMPLE_TEXTS.iter().map(|(kind, texts)| (*kind, parse(texts))).collect()
+});
 
 /// What to do with the kinds of operands of which samples are made: an operand of unknown kind has none.
 pub(crate) fn has_samples(shape: &Shape) -> bool {

@@ -82,6 +82,11 @@ impl Kinds {
         self.0 == 0
     }
 
+    /// Two characters that no other kinds have, for keys.
+    pub(crate) fn to_chars(self) -> [char; 2] {
+        [(self.0 >> 5) as u8, (self.0 & 31) as u8].map(|part| (part + b'A') as char)
+    }
+
     /// The kind of a JSON value.
     #[must_use]
     pub fn from_json(value: &Json) -> Self {

@@ -236,6 +236,11 @@ struct Files<'a> {
 
 impl PromptFiles for Files<'_> {
     fn text(&self, name: &str, largest: u64) -> Result<Option<Arc<str>>> {
+        // A file that was not there when the directory was looked at is not opened: if it comes, the entry has changed.
+        let mark = MARKS.iter().position(|mark| *mark == name);
+        if mark.is_some_and(|mark| !self.entry.presence()[mark]) {
+            return Ok(None);
+        }
         self.read(self.entry.path(name), largest)
     }
 

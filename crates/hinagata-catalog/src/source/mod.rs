@@ -79,20 +79,18 @@ impl Index {
         let links = links.into_iter().filter(|(name, _)| !name.starts_with('.'));
         let left_out = links.map(|(name, leads)| link_diagnostic(&root.prefix, &name, leads)).collect();
         let mut index = Self { root, entries: Vec::new(), unnamed: Vec::new(), left_out };
-        for name in names {
-            if !is_prompt_name(&name) {
-                continue;
+        let mut named = Vec::new();
+        for name in names.into_iter().filter(|name| is_prompt_name(name)) {
+            match index.root.tree.prompt_id(&name) {
+                Some(id) => named.push((id, name)),
+                None => index.unnamed.push(name),
             }
-            let Some(id) = index.root.tree.prompt_id(&name) else {
-                index.unnamed.push(name);
-                continue;
-            };
-            let known =
-                same.and_then(|before| before.entry_of(&id, &name)).filter(|entry| entry.is_unchanged());
-            let entry =
-                known.cloned().unwrap_or_else(|| Arc::new(Entry::new(id, &name, Arc::clone(&index.root))));
-            index.entries.push(entry);
         }
+        index.entries = on_all_processors(&named, |(id, name)| {
+            let known =
+                same.and_then(|before| before.entry_of(id, name)).filter(|entry| entry.is_unchanged());
+            known.cloned().unwrap_or_else(|| Arc::new(Entry::new(id.clone(), name, Arc::clone(&index.root))))
+        });
         // The names are sorted, and a stable sort keeps their order within an id.
         index.entries.sort_by(|one, other| one.id().cmp(other.id()));
         Ok(index)
@@ -111,6 +109,11 @@ impl Index {
         };
         let entries = prompts.prompts.values().flatten().map(entry).collect();
         Self { root: Arc::clone(&root), entries, unnamed: Vec::new(), left_out: Vec::new() }
+    }
+
+    /// Looks at every directory, so that listing the prompts does not have to do it one after the other.
+    pub fn look_at_directories(&self) {
+        on_all_processors(&self.entries, |entry| entry.is_prompt());
     }
 
     /// The directories with this id, in the order of their names.
@@ -213,4 +216,26 @@ fn link_diagnostic(prefix: &str, name: &str, leads: LinkTarget) -> Diagnostic {
         _ => error,
     };
     Diagnostic::warning(source, error)
+}
+
+/// The results of `work` for all items, in their order. Few items are not worth a thread.
+fn on_all_processors<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    const FEW: usize = 500;
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    if items.len() < FEW || threads == 1 {
+        return items.iter().map(work).collect();
+    }
+    let work = &work;
+    let run = |part: &'_ [T]| part.iter().map(work).collect::<Vec<R>>();
+    std::thread::scope(|scope| {
+        let parts: Vec<_> =
+            items.chunks(items.len().div_ceil(threads)).map(|part| scope.spawn(move || run(part))).collect();
+        parts
+            .into_iter()
+            .flat_map(|part| match part.join() {
+                Ok(results) => results,
+                Err(panic) => std::panic::resume_unwind(panic),
+            })
+            .collect()
+    })
 }

@@ -1,6 +1,8 @@
 //! Templates with mistakes, read by the parsers of the languages: a tag that they refuse is set aside, and everything else
 //! keeps its place. An editor shows mostly such texts.
 
+use std::sync::Arc;
+
 use hinagata_gotemplate::{Set, syntax};
 use hinagata_jinja::{Source, analyze_template, ast};
 use hinagata_template::{Analysis, Language, Options};
@@ -40,16 +42,26 @@ pub struct BrokenTag {
     pub end: usize,
     /// What the parser says, in one sentence.
     pub message: String,
+    /// What the parser says, with its place.
+    pub error: Arc<Error>,
 }
 
-/// Reads `text`. Tags that the parser refuses are read as white space, and blocks that stay open end with the text.
+/// Reads `text`, the template `name`. Tags that the parser refuses are read as white space, and blocks that stay open end
+/// with the text.
 #[must_use]
-pub fn parse_tolerant(language: Language, text: &str, options: &Options, limits: &Limits) -> TolerantSource {
+pub fn parse_tolerant(
+    language: Language,
+    name: &str,
+    text: &str,
+    options: &Options,
+    limits: &Limits,
+) -> TolerantSource {
+    let parse_once = |text: &str| parse_once(language, name, text, options, limits);
     let mut reading = text.to_owned();
     let mut broken: Vec<BrokenTag> = Vec::new();
     let mut closed = false;
     for _ in 0..MOST {
-        let error = match parse_once(language, &reading, options, limits) {
+        let error = match parse_once(&reading) {
             Ok((parsed, analysis)) => return TolerantSource { parsed: Some(parsed), analysis, broken },
             Err(error) => error,
         };
@@ -64,12 +76,12 @@ pub fn parse_tolerant(language: Language, text: &str, options: &Options, limits:
             }
         }
         let line = error.place().map_or(1, |place| place.line);
-        let Some((start, end)) = tag_to_remove(language, &reading[..text.len()], at, line, options, limits)
-        else {
+        let parses = |text: &str| parse_once(text).map(drop);
+        let Some((start, end)) = tag_to_remove(language, &reading[..text.len()], at, line, &parses) else {
             break;
         };
         blank_out(&mut reading, start, end);
-        broken.push(BrokenTag { start, end, message: go_message(error.message()) });
+        broken.push(BrokenTag { start, end, message: go_message(error.message()), error: error.into() });
         if closed {
             reading.truncate(text.len());
             closed = false;
@@ -80,20 +92,21 @@ pub fn parse_tolerant(language: Language, text: &str, options: &Options, limits:
 
 fn parse_once(
     language: Language,
+    name: &str,
     text: &str,
     options: &Options,
     limits: &Limits,
 ) -> hinagata_value::Result<(Parsed, Analysis)> {
     match language {
         Language::Jinja => {
-            let tree = hinagata_jinja::parse("", text, &options.jinja, &Budget::new(limits.clone()))?;
-            let analysis = analyze_template(&tree, &Source::new("", text));
+            let tree = hinagata_jinja::parse(name, text, &options.jinja, &Budget::new(limits.clone()))?;
+            let analysis = analyze_template(&tree, &Source::new(name, text));
             Ok((Parsed::Jinja(tree), analysis))
         }
         Language::Go => {
             let mut set = Set::with_names(options.go.clone(), options.function_names());
-            set.parse("main", text, &Budget::new(limits.clone()))?;
-            let analysis = set.analyze_template("main").unwrap_or_default();
+            set.parse(name, text, &Budget::new(limits.clone()))?;
+            let analysis = set.analyze_template(name).unwrap_or_default();
             Ok((Parsed::Go(set.syntax()), analysis))
         }
     }
@@ -174,8 +187,7 @@ fn tag_to_remove(
     text: &str,
     at: Option<usize>,
     line: u32,
-    options: &Options,
-    limits: &Limits,
+    parses: &dyn Fn(&str) -> hinagata_value::Result<()>,
 ) -> Option<(usize, usize)> {
     let tags = find_tags(text);
     let range = |tag: &(usize, usize, bool)| (tag.0, tag.1);
@@ -201,8 +213,8 @@ fn tag_to_remove(
     let is_better = |tag: &&&(usize, usize, bool)| {
         let mut without = text.to_owned();
         blank_out(&mut without, tag.0, tag.1);
-        match parse_once(language, &without, options, limits) {
-            Ok(_) => true,
+        match parses(&without) {
+            Ok(()) => true,
             Err(error) => error.place().map_or(0, |place| place.line) > line,
         }
     };
@@ -277,7 +289,7 @@ mod tests {
     use super::*;
 
     fn read(language: Language, text: &str) -> (Vec<String>, Vec<String>) {
-        let source = parse_tolerant(language, text, &Options::default(), &Limits::default());
+        let source = parse_tolerant(language, "main", text, &Options::default(), &Limits::default());
         assert!(source.parsed.is_some(), "{text}");
         let variables = source.analysis.variables.iter().map(|used| used.path.to_string()).collect();
         let broken = source.broken.iter().map(|tag| text[tag.start..tag.end].to_owned()).collect();

@@ -73,7 +73,7 @@ impl Project {
     /// The tree and the uses of a template, whatever is broken in it.
     #[must_use]
     pub fn read_region(&self, region: &Region) -> TolerantSource {
-        parse_tolerant(region.language, &region.text, &self.template_options(), &Limits::default())
+        parse_tolerant(region.language, "main", &region.text, &self.template_options(), &Limits::default())
     }
 
     /// The current text of a file of the workspace.

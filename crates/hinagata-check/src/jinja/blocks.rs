@@ -117,7 +117,7 @@ impl<'w> JinjaWalker<'w, '_> {
 
     /// Reports a Go template that is extended or imported. Returns whether it is one.
     pub(super) fn check_language(&mut self, name: &str, parsed: &Tree, span: (u32, u32)) -> bool {
-        let is_go = matches!(parsed, Tree::Go(_));
+        let is_go = matches!(parsed.readable(), Some(Tree::Go(_)));
         if is_go {
             let message =
                 format!("`{name}` is a Go template: it can be included, but not extended or imported");

@@ -13,6 +13,7 @@ use super::{
     span_of,
 };
 use crate::{
+    builtins::has_builtin,
     check::{Need, noun},
     codes::{NAME_FUNCTION, TYPE_COMPARISON, TYPE_PATH},
     probe::{Outcome, has_samples},
@@ -76,11 +77,11 @@ impl<'w> JinjaWalker<'w, '_> {
 
     /// The values of the names of an expression, in every combination; `None` if some are unknown.
     fn combinations(&self, expr: &Expr) -> Option<Vec<Json>> {
-        let mut read = HashSet::new();
-        names_of(expr, &mut read);
-        if !is_repeatable(expr, &|name| self.is_bound(name)) {
+        if !self.has_known_values(expr) || !is_repeatable(expr, &|name| self.is_bound(name)) {
             return None;
         }
+        let mut read = HashSet::new();
+        names_of(expr, &mut read);
         let mut all = vec![serde_json::Map::new()];
         let mut sorted: Vec<&String> = read.iter().collect();
         sorted.sort_unstable();
@@ -112,8 +113,27 @@ impl<'w> JinjaWalker<'w, '_> {
         Some(all.into_iter().map(Json::Object).collect())
     }
 
+    /// Whether the values of all names of an expression may be known.
+    fn has_known_values(&self, expr: &Expr) -> bool {
+        let is_known = match &expr.kind {
+            ExprKind::Name(name) => {
+                let is_function = matches!(&**name, "range" | "dict") && !self.is_bound(name);
+                is_function
+                    || self.peek(name).is_some_and(|shape| {
+                        shape.kinds == Kinds::UNDEFINED
+                            || (shape.values.is_some() && !shape.kinds.contains(Kinds::OTHER))
+                    })
+            }
+            _ => true,
+        };
+        is_known && expr.children().all(|child| self.has_known_values(child))
+    }
+
     /// The shape of a name, without reporting anything; `None` if it is unknown.
     pub(super) fn peek(&self, name: &str) -> Option<Shape> {
+        if self.check.is_partial() {
+            return None;
+        }
         if let Some((_, shape)) = self.narrowed.iter().rev().find(|(narrowed, _)| narrowed == name) {
             return Some(shape.clone());
         }
@@ -407,7 +427,8 @@ impl<'w> JinjaWalker<'w, '_> {
             || self.scope.contains_key(name)
             || matches!(name, "super" | "self" | "loop" | "caller");
         let variables = self.check.variables;
-        if !is_known && !variables.fields.known.contains_key(name) && variables.complete {
+        let is_declared = variables.fields.known.contains_key(name) || self.check.is_partial();
+        if !is_known && !is_declared && variables.complete {
             self.arguments(args);
             let functions = self.check.surroundings.functions;
             let builtins = hinagata_jinja::builtin_names().filter(|(kind, _)| *kind == "global");
@@ -663,8 +684,7 @@ pub(super) fn is_method(shape: &Shape, name: &str) -> bool {
         (Kinds::INT | Kinds::BOOL, "int"),
         (Kinds::FLOAT, "float"),
     ];
-    let has = |of: &str| hinagata_jinja::builtin_names().any(|(kind, known)| kind == of && known == name);
-    kinds.into_iter().any(|(kind, of)| shape.kinds.overlaps(kind) && has(of))
+    kinds.into_iter().any(|(kind, of)| shape.kinds.overlaps(kind) && has_builtin(of, name))
 }
 
 pub(super) fn join_spans(first: Span, last: Span) -> Span {

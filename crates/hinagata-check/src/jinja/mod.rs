@@ -17,6 +17,7 @@ use serde_json::Value as Json;
 pub(crate) use self::blocks::ChildBlocks;
 use self::names::collect_bound;
 use crate::{
+    builtins::has_builtin,
     check::{Check, Need, noun},
     codes::{
         BRANCH_NEVER, INJECT_TEMPLATE, TEMPLATE_DYNAMIC, TYPE_OPERATION, TYPE_PRINTED, VARIABLE_LOST,
@@ -70,22 +71,25 @@ struct MacroSignature {
     caller: bool,
 }
 
-/// Methods that change their value.
-const MUTATORS: [&str; 13] = [
-    "append",
-    "clear",
-    "extend",
-    "insert",
-    "pop",
-    "popitem",
-    "remove",
-    "reverse",
-    "setdefault",
-    "sort",
-    "update",
-    "add",
-    "discard",
-];
+/// Whether a method changes its value.
+fn is_mutator(name: &str) -> bool {
+    matches!(
+        name,
+        "append"
+            | "clear"
+            | "extend"
+            | "insert"
+            | "pop"
+            | "popitem"
+            | "remove"
+            | "reverse"
+            | "setdefault"
+            | "sort"
+            | "update"
+            | "add"
+            | "discard"
+    )
+}
 
 fn span_of(span: Span) -> (u32, u32) {
     (span.start, span.end)
@@ -100,7 +104,7 @@ impl<'w, 'c> JinjaWalker<'w, 'c> {
     ) -> Self {
         let mut bound = HashSet::new();
         collect_bound(body, &mut bound);
-        let mutates = names::calls_method(body, &MUTATORS);
+        let mutates = names::calls_method(body, &is_mutator);
         Self {
             check,
             template,
@@ -336,6 +340,10 @@ impl<'w, 'c> JinjaWalker<'w, 'c> {
             true => node.target.clone(),
             false => Target { kind: TargetKind::Name("hina__item".into()), span: node.target.span },
         };
+        let operation = if exact { "" } else { "for" };
+        if self.check.is_known_sound(operation, std::slice::from_ref(over)) {
+            return false;
+        }
         let mut failure = None;
         for value in samples(over) {
             let iter = placeholder(0, node.iter.span);
@@ -350,7 +358,10 @@ impl<'w, 'c> JinjaWalker<'w, 'c> {
             let stmt = Stmt { kind: StmtKind::For(Box::new(header)), span };
             match self.check.jinja.exec(stmt, &variables([value])) {
                 Outcome::Fails(error) => failure = failure.or(Some(error)),
-                Outcome::Result(_) | Outcome::Unknown => return false,
+                Outcome::Result(_) | Outcome::Unknown => {
+                    self.check.remember_sound(operation, std::slice::from_ref(over));
+                    return false;
+                }
             }
         }
         let Some(error) = failure else { return false };
@@ -646,6 +657,9 @@ impl<'w, 'c> JinjaWalker<'w, 'c> {
             let help = "use `namespace()`".to_owned();
             self.check.report(self.template, span_of(place), &VARIABLE_LOST, message, Vec::new(), Some(help));
         }
+        if self.check.is_partial() {
+            return Shape::ANY;
+        }
         if let Some((_, shape)) = self.narrowed.iter().rev().find(|(narrowed, _)| narrowed == name) {
             let shape = shape.clone();
             if !self.is_bound(name) {
@@ -662,7 +676,7 @@ impl<'w, 'c> JinjaWalker<'w, 'c> {
         if let Some(shape) = self.scope.get(name) {
             return shape.clone();
         }
-        if name == "self" || (self.is_global(name) && !self.check.variables.fields.known.contains_key(name)) {
+        if name == "self" || (!self.check.variables.fields.known.contains_key(name) && self.is_global(name)) {
             return Shape::of_kinds(Kinds::OTHER);
         }
         if self.bound.contains(name) {
@@ -676,8 +690,7 @@ impl<'w, 'c> JinjaWalker<'w, 'c> {
     fn is_global(&self, name: &str) -> bool {
         let options = self.check.surroundings.options;
         let is_chat = matches!(name, "raise_exception" | "strftime_now");
-        (hinagata_jinja::builtin_names().any(|(kind, known)| kind == "global" && known == name)
-            && (!is_chat || options.settings.chat_host))
+        (has_builtin("global", name) && (!is_chat || options.settings.chat_host))
             || matches!(name, "role" | "media" | "resource")
             || self.check.surroundings.functions.get(name).is_some()
             || self.check.surroundings.functions.first_with(&format!("{name}.")).is_some()

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use hinagata_jinja::ast::{Expr, ExprKind, PostfixOp, Stmt, StmtKind, Target, TargetKind};
 
-use crate::{check::Tree, shape::Shape};
+use crate::{builtins::has_builtin, check::Tree, shape::Shape};
 
 /// Collects the names that a body binds at any depth, except those of loops and parameters, which end with their body.
 pub(super) fn collect_bound(body: &[Stmt], bound: &mut HashSet<String>) {
@@ -47,32 +47,31 @@ pub(super) fn names_of(expr: &Expr, read: &mut HashSet<String>) {
     expr.children().for_each(|child| names_of(child, read));
 }
 
-/// Whether a body calls one of these methods.
-pub(super) fn calls_method(body: &[Stmt], names: &[&str]) -> bool {
+/// Whether a body calls a method with such a name.
+pub(super) fn calls_method(body: &[Stmt], is_named: &dyn Fn(&str) -> bool) -> bool {
     body.iter().any(|stmt| {
-        stmt.exprs().any(|expr| expr_calls(expr, names))
-            || stmt.bodies().any(|body| calls_method(body, names))
+        stmt.exprs().any(|expr| expr_calls(expr, is_named))
+            || stmt.bodies().any(|body| calls_method(body, is_named))
     })
 }
 
-fn expr_calls(expr: &Expr, names: &[&str]) -> bool {
+fn expr_calls(expr: &Expr, is_named: &dyn Fn(&str) -> bool) -> bool {
     let own = match &expr.kind {
-        ExprKind::Postfix(postfix) => postfix
-            .ops
-            .iter()
-            .any(|step| matches!(&step.op, PostfixOp::Attr(name) if names.contains(&&**name))),
+        ExprKind::Postfix(postfix) => {
+            postfix.ops.iter().any(|step| matches!(&step.op, PostfixOp::Attr(name) if is_named(name)))
+        }
         _ => false,
     };
-    own || expr.children().any(|child| expr_calls(child, names))
+    own || expr.children().any(|child| expr_calls(child, is_named))
 }
 
 /// Makes every name that a template reads unknown, unless `scope` knows it.
 pub(super) fn read_freely(tree: &Tree, scope: &mut HashMap<String, Shape>) {
-    let Tree::Jinja(tree) = tree else { return };
+    let Some(Tree::Jinja(tree)) = tree.readable() else { return };
     let mut read = HashSet::new();
     collect_read(&tree.body, &mut read);
     for name in read {
-        if !hinagata_jinja::builtin_names().any(|(kind, known)| kind == "global" && known == name) {
+        if !has_builtin("global", &name) {
             scope.entry(name).or_insert(Shape::ANY);
         }
     }

@@ -13,6 +13,7 @@ use super::{
     span_of,
 };
 use crate::{
+    builtins::has_builtin,
     check::{Need, noun},
     codes::{NAME_ARGUMENTS, NAME_FILTER, NAME_METHOD, NAME_TEST},
     probe::{Outcome, has_samples, placeholder, placeholder_name, samples},
@@ -60,10 +61,14 @@ impl<'w> JinjaWalker<'w, '_> {
     /// caller decides whether that says something.
     fn failure(
         &mut self,
+        operation: &str,
         operands: &[Shape],
         build: &dyn Fn(Vec<Expr>) -> Expr,
         span: Span,
     ) -> Option<Error> {
+        if self.check.is_known_sound(operation, operands) {
+            return None;
+        }
         let all: Vec<Vec<Option<Json>>> = operands.iter().map(samples).collect();
         let places = (0..operands.len()).map(|number| placeholder(number, span)).collect();
         let expr = build(places);
@@ -78,7 +83,10 @@ impl<'w> JinjaWalker<'w, '_> {
             }
             match self.check.jinja.eval(expr.clone(), &Json::Object(variables)) {
                 Outcome::Fails(error) => first = first.or(Some(error)),
-                Outcome::Result(_) | Outcome::Unknown => return None,
+                Outcome::Result(_) | Outcome::Unknown => {
+                    self.check.remember_sound(operation, operands);
+                    return None;
+                }
             }
             let Some(next) = indexes.iter().zip(&all).position(|(index, values)| index + 1 < values.len())
             else {
@@ -93,6 +101,7 @@ impl<'w> JinjaWalker<'w, '_> {
     /// As [`Self::failure`], for operands of which all are known.
     fn known_failure(
         &mut self,
+        operation: &str,
         operands: &[Shape],
         build: &dyn Fn(Vec<Expr>) -> Expr,
         span: Span,
@@ -100,13 +109,14 @@ impl<'w> JinjaWalker<'w, '_> {
         if !operands.iter().all(has_samples) {
             return None;
         }
-        self.failure(operands, build, span)
+        self.failure(operation, operands, build, span)
     }
 
     pub(super) fn sign(&mut self, op: UnaryOp, shape: &Shape, span: Span) -> Shape {
         let build =
             |mut operands: Vec<Expr>| Expr { kind: ExprKind::Unary(op, Box::new(operands.remove(0))), span };
-        if let Some(error) = self.known_failure(std::slice::from_ref(shape), &build, span) {
+        if let Some(error) = self.known_failure(&format!("{op:?}"), std::slice::from_ref(shape), &build, span)
+        {
             self.check.report_failure(self.template, span_of(span), &error);
             return Shape::ANY;
         }
@@ -124,7 +134,8 @@ impl<'w> JinjaWalker<'w, '_> {
             Expr { kind: ExprKind::Binary(Box::new(binary)), span: spans.0 }
         };
         let operands = [left.clone(), right.clone()];
-        if !is_format && let Some(error) = self.known_failure(&operands, &build, spans.0) {
+        let operation = format!("{op:?}");
+        if !is_format && let Some(error) = self.known_failure(&operation, &operands, &build, spans.0) {
             self.check.report_failure(self.template, span_of(spans.0), &error);
             return Shape::ANY;
         }
@@ -142,7 +153,7 @@ impl<'w> JinjaWalker<'w, '_> {
             Expr { kind: ExprKind::Compare(Box::new(compare)), span: spans.0 }
         };
         let operands = [left.clone(), right.clone()];
-        if let Some(error) = self.known_failure(&operands, &build, spans.0) {
+        if let Some(error) = self.known_failure(&format!("{op:?}"), &operands, &build, spans.0) {
             self.check.report_failure(self.template, span_of(spans.0), &error);
         }
     }
@@ -152,7 +163,8 @@ impl<'w> JinjaWalker<'w, '_> {
         let step = PostfixStep { op: PostfixOp::Attr(name.into()), span: spans.1 };
         let span = join_spans(spans.0, spans.1);
         let build = |operands: Vec<Expr>| postfix(operands, vec![step.clone()], span);
-        if let Some(error) = self.known_failure(std::slice::from_ref(shape), &build, span) {
+        let operation = format!(".{name}");
+        if let Some(error) = self.known_failure(&operation, std::slice::from_ref(shape), &build, span) {
             self.check.report_failure(self.template, span_of(span), &error);
         }
     }
@@ -194,7 +206,7 @@ impl<'w> JinjaWalker<'w, '_> {
             postfix(vec![first], vec![attr, call], span)
         };
         let by_value = BY_VALUE.contains(&name) && !operands.iter().all(|operand| operand.values.is_some());
-        if let Some(error) = self.operand_failure(&operands, &build, span)
+        if let Some(error) = self.operand_failure(&describe_call(".", name, args), &operands, &build, span)
             && (!by_value || is_argument_error(&error))
         {
             self.check.report_failure(self.template, span_of(step), &error);
@@ -207,20 +219,21 @@ impl<'w> JinjaWalker<'w, '_> {
     /// only the number and names of arguments are judged then.
     fn operand_failure(
         &mut self,
+        operation: &str,
         operands: &[Shape],
         build: &dyn Fn(Vec<Expr>) -> Expr,
         span: Span,
     ) -> Option<Error> {
         let is_known = operands.iter().all(has_samples);
         if is_known {
-            return self.failure(operands, build, span);
+            return self.failure(operation, operands, build, span);
         }
         let any = |shape: &Shape| match has_samples(shape) {
             true => shape.clone(),
             false => Shape::of_kinds(Kinds::JSON),
         };
         let widened: Vec<Shape> = operands.iter().map(any).collect();
-        self.failure(&widened, build, span).filter(is_argument_error)
+        self.failure(operation, &widened, build, span).filter(is_argument_error)
     }
 
     fn report_method(&mut self, shape: &Shape, name: &str, (_, step): (Span, Span)) {
@@ -249,14 +262,13 @@ impl<'w> JinjaWalker<'w, '_> {
             let call = PostfixStep { op: PostfixOp::Call(CallArgs::default()), span: step };
             postfix(operands, vec![attr, call], step)
         };
-        self.known_failure(std::slice::from_ref(shape), &build, step).is_some()
+        self.known_failure(&format!(".{name}()"), std::slice::from_ref(shape), &build, step).is_some()
     }
 
     pub(super) fn filter(&mut self, shape: &Shape, filter: &'w FilterCall, _need: Need) -> Shape {
         let name = &*filter.name;
         let passed = self.arguments(&filter.args);
-        let mut known = hinagata_jinja::builtin_names().filter(|(kind, _)| *kind == "filter");
-        if !known.any(|(_, known)| known == name) {
+        if !has_builtin("filter", name) {
             let all = hinagata_jinja::builtin_names().filter(|(kind, _)| *kind == "filter");
             let near = near_names(name, all.map(|(_, name)| name));
             let message = format!("no filter named '{name}'");
@@ -275,7 +287,8 @@ impl<'w> JinjaWalker<'w, '_> {
         };
         let by_value =
             matches!(name, "format" | "attr" | "map" | "select" | "reject" | "selectattr" | "rejectattr");
-        if let Some(error) = self.operand_failure(&operands, &build, filter.span)
+        if let Some(error) =
+            self.operand_failure(&describe_call("|", name, &filter.args), &operands, &build, filter.span)
             && (!by_value || is_argument_error(&error) || operands.iter().all(|one| one.values.is_some()))
         {
             self.check.report_failure(self.template, span_of(filter.span), &error);
@@ -349,7 +362,9 @@ impl<'w> JinjaWalker<'w, '_> {
                 let step = PostfixStep { op: PostfixOp::Test(call), span: test.span };
                 postfix(vec![first], vec![step], test.span)
             };
-            if let Some(error) = self.operand_failure(&operands, &build, test.span) {
+            if let Some(error) =
+                self.operand_failure(&describe_call("is", name, &test.args), &operands, &build, test.span)
+            {
                 self.check.report_failure(self.template, span_of(test.span), &error);
             }
         }
@@ -360,6 +375,13 @@ impl<'w> JinjaWalker<'w, '_> {
     pub(super) fn call_global(&mut self, name: &'w str, args: &'w CallArgs, spans: (Span, Span)) -> Shape {
         let passed = self.arguments(args);
         let span = join_spans(spans.0, spans.1);
+        if name == "media" {
+            let named = args.keywords.iter().find(|keyword| &*keyword.name.name == "type");
+            if let Some(kind) = args.positional.get(1).or(named.map(|keyword| &keyword.value)) {
+                let kind = self.eval(kind, Need::Optional);
+                self.check.add_media(&kind);
+            }
+        }
         let is_builtin = matches!(name, "range" | "dict" | "lipsum" | "cycler" | "joiner" | "namespace");
         if let Some(passed) = passed.filter(|_| is_builtin) {
             let build = |operands: Vec<Expr>| {
@@ -369,7 +391,7 @@ impl<'w> JinjaWalker<'w, '_> {
                 let call = PostfixStep { op: PostfixOp::Call(args), span: spans.1 };
                 postfix(vec![callee], vec![call], span)
             };
-            if let Some(error) = self.operand_failure(&passed, &build, span) {
+            if let Some(error) = self.operand_failure(&describe_call("", name, args), &passed, &build, span) {
                 self.check.report_failure(self.template, span_of(span), &error);
             }
         }
@@ -414,6 +436,16 @@ impl<'w> JinjaWalker<'w, '_> {
             self.check.report(self.template, span_of(span), &NAME_ARGUMENTS, message, near, None);
         }
     }
+}
+
+/// A call for [`Check::is_known_sound`](crate::check::Check::is_known_sound): what is called, and how arguments are passed.
+fn describe_call(sign: &str, name: &str, args: &CallArgs) -> String {
+    let mut text = format!("{sign}{name}/{}", args.positional.len());
+    for keyword in &args.keywords {
+        text.push('/');
+        text.push_str(&keyword.name.name);
+    }
+    text
 }
 
 fn postfix(mut operands: Vec<Expr>, ops: Vec<PostfixStep>, span: Span) -> Expr {

@@ -14,8 +14,8 @@ use super::{CheckOptions, place_python, prompt::RESERVED};
 use crate::{
     codes::{
         CATALOG_ALIAS_DEAD, CATALOG_ALIAS_HIDES, CATALOG_ALIAS_LOOP, CATALOG_CONFLICT, CATALOG_ID,
-        CATALOG_PROBLEM, CATALOG_STALE_RESOLUTION, CodeSpec, PACK_LISTED, PACK_MANIFEST, PACK_STATE,
-        PACK_VERSION, TEMPLATE_UNUSED,
+        CATALOG_PROBLEM, CATALOG_STALE_RESOLUTION, CodeSpec, LOCK_DRIFT, PACK_LISTED, PACK_MANIFEST,
+        PACK_STATE, PACK_VERSION, TEMPLATE_UNUSED,
     },
     finding::Finding,
     hooks::{Granted, check_python, find_syntax_error},
@@ -66,6 +66,7 @@ fn of_diagnostic(catalog: &Catalog, found: Diagnostic) -> Finding {
         Code::Approval if is_pack && level == Level::Warning => (&PACK_STATE, Level::Hint),
         Code::Conflict => (&CATALOG_CONFLICT, level),
         Code::Id => (&CATALOG_ID, level),
+        Code::Lock => (&LOCK_DRIFT, level),
         _ if is_pack => (&PACK_MANIFEST, level),
         _ => (&CATALOG_PROBLEM, level),
     };

@@ -1,5 +1,6 @@
 //! Checks the prompts of a workspace.
 
+mod cases;
 mod declared;
 mod general;
 mod prompt;
@@ -14,7 +15,11 @@ use std::{
     },
 };
 
-use hinagata_catalog::{Approval, Catalog, PackId, definition::UndefinedMode, source::Entry};
+use hinagata_catalog::{
+    Approval, Catalog, PackId,
+    definition::UndefinedMode,
+    source::{Entry, Index},
+};
 use hinagata_document::{Code, Diagnostic, Error, Place, TextOrigin};
 use hinagata_template::{Options, SourceText, Sources};
 use hinagata_value::{Arguments, Closure, Functions, Host, Value};
@@ -33,6 +38,7 @@ use crate::{
     finding::Finding,
     hooks::PythonFound,
     level::Level,
+    models::Models,
     rules::LevelRules,
     shape::{Fields, Shape},
     silence::{MarkedText, Silences},
@@ -50,6 +56,8 @@ pub struct CheckOptions {
     pub undefined: Option<UndefinedMode>,
     /// The tools that templates can call, by function name.
     pub tools: Arc<BTreeMap<String, ToolSpec>>,
+    /// What is known about models besides the table of this crate.
+    pub models: Models,
     /// Other levels than the usual ones.
     pub levels: LevelRules,
     /// Whether a pack is looked at before it is approved: its silences of findings about security do not count.
@@ -169,6 +177,7 @@ impl Checker {
     /// Checks everything. Only parsed templates are used again.
     pub fn check_all(&mut self, catalog: &Catalog) {
         self.prompts.clear();
+        catalog.roots().iter().for_each(Index::look_at_directories);
         let entries: Vec<Arc<Entry>> =
             catalog.roots().iter().flat_map(|index| index.iter().cloned()).collect();
         self.check_entries(catalog, &entries);
@@ -296,7 +305,7 @@ fn identity(finding: &Finding) -> (String, u32, u32, &'static str) {
     match line {
         0 => (format!("{} {}", finding.source, finding.error.message()), 0, 0, code),
         // Several parameters may be declared on one line.
-        _ if matches!(code, "variable.unused" | "syntax.unknown-key") => {
+        _ if matches!(code, "variable.unused" | "syntax.unknown-key" | "model.capability" | "lock.drift") => {
             (format!("{} {}", finding.file(), finding.error.message()), line, column, code)
         }
         _ => (finding.file().to_owned(), line, column, code),

@@ -28,12 +28,14 @@ use super::{
 use crate::{
     check::{ParseCache, Report, Surroundings, Variables, check_template},
     codes::{
-        CATALOG_CONFLICT, CodeSpec, HOOK_COMPUTED, LIMIT_OUTPUT, SECRET_LITERAL, SYNTAX_DEFINITION,
-        SYNTAX_PYTHON, SYNTAX_SCHEMA, SYNTAX_UNKNOWN_KEY, TYPE_DEFAULT, VARIABLE_UNUSED,
+        CATALOG_CONFLICT, CodeSpec, HOOK_COMPUTED, LIMIT_OUTPUT, LIMIT_TOKENS, MODEL_CAPABILITY,
+        SECRET_LITERAL, SYNTAX_DEFINITION, SYNTAX_PYTHON, SYNTAX_SCHEMA, SYNTAX_UNKNOWN_KEY, TYPE_DEFAULT,
+        VARIABLE_RESERVED, VARIABLE_UNUSED,
     },
     finding::{Finding, Found},
     hooks::{Granted, check_python, find_syntax_error},
     level::Level,
+    models::Capability,
     shape::{Field, Fields, Kinds, Shape},
     silence::{MarkedText, front_matter_silences},
 };
@@ -62,9 +64,9 @@ pub(super) struct CheckedPrompt {
 
 /// Checks prompts of one snapshot, one after the other.
 pub(super) struct PromptChecker<'c> {
-    catalog: &'c Catalog,
-    options: &'c CheckOptions,
-    providers: &'c [String],
+    pub(super) catalog: &'c Catalog,
+    pub(super) options: &'c CheckOptions,
+    pub(super) providers: &'c [String],
     sources: CatalogSources<'c>,
     parsed: &'c mut ParseCache,
     checked: CheckedPrompt,
@@ -83,13 +85,16 @@ impl<'c> PromptChecker<'c> {
 
     pub(super) fn check_entry(&mut self, entry: &Arc<Entry>) -> CheckedPrompt {
         for found in entry.diagnostics() {
-            let (code, level) = match found.severity {
-                _ if found.error.code() == Code::Conflict => (&CATALOG_CONFLICT, Level::Error),
-                Severity::Error if is_python_syntax(&found.error) => (&SYNTAX_PYTHON, Level::Error),
-                Severity::Error => (&SYNTAX_DEFINITION, Level::Error),
-                Severity::Warning => (&SYNTAX_UNKNOWN_KEY, Level::Warning),
-            };
-            self.push(Finding::new(code, level, found.source, found.error));
+            for error in split_problems(found.error) {
+                let (code, level) = match found.severity {
+                    _ if error.code() == Code::Conflict => (&CATALOG_CONFLICT, Level::Error),
+                    Severity::Error if is_python_syntax(&error) => (&SYNTAX_PYTHON, Level::Error),
+                    Severity::Error if is_reserved(&error) => (&VARIABLE_RESERVED, Level::Error),
+                    Severity::Error => (&SYNTAX_DEFINITION, Level::Error),
+                    Severity::Warning => (&SYNTAX_UNKNOWN_KEY, Level::Warning),
+                };
+                self.push(Finding::new(code, level, &*found.source, error));
+            }
         }
         if self.catalog.is_usable(entry) {
             self.check_usable(entry);
@@ -128,7 +133,8 @@ impl<'c> PromptChecker<'c> {
         for BodyTemplate { text, local, role } in body_templates(&body) {
             let variables = Variables { role, ..variables.clone() };
             let report = self.check_body(&body, &text, local.as_deref(), &variables, &options);
-            total.constant_chars += report.constant_chars;
+            total.constant_text.push_str(&report.constant_text);
+            total.media.extend(report.media);
             total.used.extend(report.used);
             total.uses_unknown |= report.uses_unknown;
             total.templates.extend(report.templates);
@@ -139,9 +145,11 @@ impl<'c> PromptChecker<'c> {
         if let Body::Messages(messages) = &body.body {
             total.used.extend(messages.iter().filter_map(|message| message.history.clone()));
         }
-        self.check_output_limit(&inherited.definition, total.constant_chars);
+        self.check_output_limit(&inherited.definition, &total.constant_text);
+        self.check_model(&inherited.definition, &body, &total);
         self.check_declarations(&inherited);
         self.check_unused(&inherited, &body, &total);
+        self.check_cases(entry, &inherited, &total);
     }
 
     /// Checks the Python of the prompt itself.
@@ -170,15 +178,28 @@ impl<'c> PromptChecker<'c> {
         self.checked.findings.extend(found);
     }
 
-    fn push(&mut self, finding: Finding) {
+    pub(super) fn push(&mut self, finding: Finding) {
         self.checked.findings.push(finding);
     }
 
     fn add_files(&mut self, definition: &Definition) {
         for read in &definition.files {
-            self.checked.files.insert(read.file.clone());
-            self.checked.texts.extend(MarkedText::new(&read.file, &read.text, 1));
+            self.add_text(&read.file, &read.text);
         }
+    }
+
+    /// Adds a file that was read, with its silences.
+    pub(super) fn add_text(&mut self, file: &str, text: &str) {
+        self.checked.files.insert(file.to_owned());
+        self.checked.texts.extend(MarkedText::new(file, text, 1));
+    }
+
+    /// The texts of a prompt, its parents and the templates with these names.
+    pub(super) fn texts_of(&self, inherited: &Inherited, templates: &BTreeSet<String>) -> Vec<String> {
+        let chain = std::iter::once(&inherited.definition).chain(&inherited.parents);
+        let own = chain.flat_map(|definition| &definition.files).map(|read| read.text.to_string());
+        let files = templates.iter().filter_map(|name| self.sources.file(name));
+        own.chain(files.map(|file| file.source.text().to_owned())).collect()
     }
 
     /// Checks the text of a template that belongs to no definition of the prompt.
@@ -273,13 +294,64 @@ impl<'c> PromptChecker<'c> {
     }
 
     /// Reports constant text that alone is longer than the prompt may be.
-    fn check_output_limit(&mut self, definition: &Arc<Definition>, constant: u64) {
-        let Some(most) = definition.limits.max_output_size.filter(|most| constant > *most) else { return };
+    fn check_output_limit(&mut self, definition: &Arc<Definition>, text: &str) {
+        let Some(most) = definition.limits.max_output_size.filter(|most| text.len() as u64 > *most) else {
+            return;
+        };
+        let constant = text.chars().count() as u64;
+        if constant <= most {
+            return;
+        }
         let message =
             format!("the constant text has {constant} characters, but `max_output_size` allows {most}");
         let file = definition.files.first().map_or(&definition.source, |read| &read.file);
         let error = Error::new(Code::Definition, message).at(Place::of_file(file));
         self.push(Finding::new(&LIMIT_OUTPUT, LIMIT_OUTPUT.level, &*definition.source, error));
+    }
+
+    /// Reports what the prompt asks of its model, and the model certainly does not offer.
+    fn check_model(&mut self, definition: &Arc<Definition>, body: &Definition, total: &Report) {
+        let Some(name) = definition.settings.request_options().model else { return };
+        let Some(facts) = self.options.models.find_model(&name) else { return };
+        for (capability, cause) in needed_capabilities(definition, body, total) {
+            let Some(reason) = facts.reason_to_lack(capability) else { continue };
+            let message =
+                format!("the model `{name}` does not take {} ({reason}), but {cause}", capability.noun());
+            self.push_about_model(&MODEL_CAPABILITY, definition, message);
+        }
+        // A token has at least one byte.
+        let text = &total.constant_text;
+        if let Some(context) = facts.context.filter(|context| text.len() as u64 > *context) {
+            let least = facts.least_tokens(text);
+            if least > context {
+                let message = format!(
+                    "the constant text has at least {least} tokens, but the model `{name}` takes {context}"
+                );
+                self.push_about_model(&LIMIT_TOKENS, definition, message);
+            }
+        }
+    }
+
+    /// Reports at the place where the prompt names its model.
+    fn push_about_model(&mut self, code: &'static CodeSpec, definition: &Definition, message: String) {
+        let error = Error::new(Code::Definition, message);
+        let starts = |line: &str| {
+            line.trim_start()
+                .trim_start_matches(['"', '\''])
+                .strip_prefix("model")
+                .is_some_and(|rest| rest.trim_start_matches(['"', '\'']).trim_start().starts_with([':', '=']))
+        };
+        let place = definition.files.iter().find_map(|read| {
+            let before: usize =
+                read.text.split_inclusive('\n').take_while(|line| !starts(line)).map(str::len).sum();
+            let line = read.text.get(before..).filter(|rest| !rest.is_empty())?;
+            let offset = before + line.len() - line.trim_start().len();
+            Some(Place::in_text(&read.file, &read.text, offset))
+        });
+        let of_file =
+            || Place::of_file(definition.files.first().map_or(&definition.source, |read| &read.file));
+        let error = error.at(place.unwrap_or_else(of_file));
+        self.push(Finding::new(code, code.level, &*definition.source, error));
     }
 
     /// Checks the schemas and defaults of the parameters that the prompt itself declares.
@@ -371,6 +443,41 @@ impl<'c> PromptChecker<'c> {
     }
 }
 
+/// What a prompt asks of its model, each with how it shows.
+fn needed_capabilities(
+    definition: &Definition,
+    body: &Definition,
+    total: &Report,
+) -> Vec<(Capability, &'static str)> {
+    let mut needed = Vec::new();
+    let output = definition.settings.output.as_ref();
+    let has_schema = output
+        .is_some_and(|output| ["schema", "type", "properties"].iter().any(|key| output.get(key).is_some()));
+    let has_section = match &body.body {
+        Body::Module(module) => module.section_names().any(|name| name == "schema"),
+        _ => false,
+    };
+    if has_schema || has_section {
+        needed.push((Capability::Schema, "the prompt declares the schema of its answer"));
+    }
+    let messages = if let Body::Messages(messages) = &body.body { &messages[..] } else { &[] };
+    if messages.iter().any(|message| message.role == Role::Tool) {
+        needed.push((Capability::Tools, "a message is the answer of a tool"));
+    }
+    let parts = messages.iter().flat_map(|message| &message.parts).filter_map(|part| match part {
+        Part::Other { kind, .. } => Some(kind.as_str()),
+        Part::Text(_) => None,
+    });
+    let kinds: Vec<&str> = parts.chain(total.media.iter().map(String::as_str)).collect();
+    if kinds.iter().any(|kind| kind.contains("image")) {
+        needed.push((Capability::Images, "the prompt has a picture"));
+    }
+    if kinds.iter().any(|kind| kind.contains("audio")) {
+        needed.push((Capability::Audio, "the prompt has sound"));
+    }
+    needed
+}
+
 /// The parameters whose values may come from somebody else.
 fn untrusted_names(parameters: &Parameters) -> BTreeMap<String, &'static str> {
     let reason = |parameter: &Parameter| match parameter.kind {
@@ -379,6 +486,34 @@ fn untrusted_names(parameters: &Parameters) -> BTreeMap<String, &'static str> {
         _ => None,
     };
     parameters.iter().filter_map(|parameter| Some((parameter.name.clone(), reason(parameter)?))).collect()
+}
+
+/// One error for each problem of a definition: one that has several tells the others in its details.
+fn split_problems(error: Error) -> Vec<Error> {
+    let problems = error.details().get("problems").and_then(Json::as_array).cloned().unwrap_or_default();
+    let Some(place) = error.place().cloned().filter(|_| problems.len() > 1) else { return vec![error] };
+    let number = |problem: &Json, key: &str| {
+        problem[key].as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
+    };
+    let split = |(at, problem): (usize, &Json)| {
+        let message = problem["message"].as_str().unwrap_or_default().to_owned();
+        if at == 0 {
+            return error.clone().map_message(|_| message.clone());
+        }
+        let (line, column) = (number(problem, "line"), number(problem, "column"));
+        let one =
+            Error::new(error.code(), message).at(Place { line, column, excerpt: None, ..place.clone() });
+        match problem["hint"].as_str() {
+            Some(hint) => one.with_hint(hint.to_owned()),
+            None => one,
+        }
+    };
+    problems.iter().enumerate().map(split).collect()
+}
+
+/// Whether the definition declares a name of the engine.
+fn is_reserved(error: &Error) -> bool {
+    error.message().ends_with("is reserved and cannot be declared")
 }
 
 /// Whether the definition cannot be read because its Python is not valid.

@@ -3,16 +3,25 @@
 use std::{fs, path::Path};
 
 use hinagata_catalog::{Catalog, CatalogOptions};
-use hinagata_check::{CODES, CheckOptions, Finding, ToolSpec, check_workspace, codes::ExampleFile};
+use hinagata_check::{CODES, CheckOptions, Finding, Models, ToolSpec, check_workspace, codes::ExampleFile};
+use hinagata_workspace::{
+    Settings,
+    settings::{SettingsSources, UserConfig},
+};
 use serde_json::json;
 
-/// A workspace with one tool.
-fn options() -> CheckOptions {
+/// A workspace with one tool, and the models of its settings.
+fn options(root: &Path) -> CheckOptions {
     let parameters =
         json!({"type": "object", "properties": {"code": {"type": "string"}}, "required": ["code"]});
     let tool = ToolSpec { parameters: Some(parameters), fails: false };
     let names = ["translator.zh_en", "tools.translator.zh_en"];
-    CheckOptions::from_tools(names.map(|name| (name.to_owned(), tool.clone())).into(), None)
+    let options = CheckOptions::from_tools(names.map(|name| (name.to_owned(), tool.clone())).into(), None);
+    let sources = SettingsSources::read(root, &UserConfig::find(|_| None)).expect("readable settings");
+    let settings = Settings::resolve(&sources, true).expect("valid settings");
+    let (models, problems) = Models::from_settings(&settings, root);
+    assert!(problems.is_empty(), "{problems:?}");
+    CheckOptions { models, ..options }
 }
 
 fn check_files(files: &[ExampleFile]) -> Vec<Finding> {
@@ -23,7 +32,7 @@ fn check_files(files: &[ExampleFile]) -> Vec<Finding> {
         fs::write(path, text).expect("a file");
     }
     let catalog = Catalog::open(CatalogOptions::new(root.path()));
-    let findings = check_workspace(&catalog, &options());
+    let findings = check_workspace(&catalog, &options(root.path()));
     // The pack with the built-in prompts is not part of an example.
     findings.into_iter().filter(|finding| !finding.source.starts_with("ecosystem/default")).collect()
 }
@@ -43,7 +52,8 @@ fn describe(findings: &[Finding]) -> Vec<String> {
 #[test]
 fn every_wrong_example_has_its_finding_and_no_right_one_has_any() {
     let mut problems = Vec::new();
-    for spec in CODES {
+    // What a lock says is known to those who read it: the tests of `hina check` have its example.
+    for spec in CODES.iter().filter(|spec| spec.group() != "lock") {
         let wrong = check_files(spec.wrong);
         let found = wrong.iter().find(|finding| finding.code == *spec);
         match found {

@@ -17,7 +17,7 @@ use serde_json::Value;
 #[path = "../../../hinagata-gotemplate/tests/it/support/functions.rs"]
 mod functions;
 
-fn cases(kind: &str) -> Vec<Value> {
+pub(crate) fn cases(kind: &str) -> Vec<Value> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vectors").join(kind);
     let mut files: Vec<_> = std::fs::read_dir(directory)
         .expect("the vectors are there")
