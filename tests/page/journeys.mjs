@@ -87,11 +87,15 @@ await journey(
     await page.reload();
     const install = page.getByRole("button", { name: /Install a pack.*admin/ });
     expectEqual(await install.getAttribute("aria-disabled"), "true", "the locked button");
+    await page.getByRole("link", { name: /Advanced Coding Prompts/ }).click();
+    const pack = page.getByRole("article", { name: "Advanced Coding Prompts" });
+    await pack.getByText("This needs the scope “admin”.").waitFor();
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByRole("button", { name: "Use another token" }).click();
     await page.getByLabel(/A token is needed/).fill(daemon.token);
     await page.getByRole("button", { name: "Use token" }).click();
     await page.getByRole("button", { name: "Install a pack…", exact: true }).waitFor();
+    await pack.getByRole("region", { name: "All files" }).waitFor();
   },
 );
 

@@ -4,8 +4,8 @@ import { call, get, segment } from "./api.js";
 import { t } from "./i18n.js";
 import { withMarks } from "./marks.js";
 import { PackFiles, PackReview, Section, permissionsOf } from "./pack-review.js";
-import { catalogVersion, linkTo, toast } from "./state.js";
-import { Badge, Button, Dialog, Empty, Failure, Loaded, Name, Notice, useLoaded } from "./ui.js";
+import { can, catalogVersion, linkTo, toast } from "./state.js";
+import { Badge, Button, Dialog, Empty, Failure, Loaded, Locked, Name, Notice, useLoaded } from "./ui.js";
 
 const STATES = /** @type {Record<string, string>} */ ({
   approved: "success",
@@ -113,9 +113,16 @@ export function PacksView({ id }) {
   );
 }
 
+/** The review of a pack; for callers who may not approve it, what everybody may know. @param {string} id */
+async function readReview(id) {
+  if (can("admin")) return get(`/api/packs/${segment(id)}/review?code=true`);
+  const pack = await get(`/api/packs/${segment(id)}`);
+  return { ...pack, abilities: [], notices: [], findings: [], changes: null, code: null };
+}
+
 /** @param {{id: string, onChange: () => void}} props */
 function PackDetail({ id, onChange }) {
-  const pack = useLoaded(() => get(`/api/packs/${segment(id)}/review?code=true`), [id, catalogVersion.value]);
+  const pack = useLoaded(() => readReview(id), [id, catalogVersion.value, can("admin")]);
   const [error, setError] = useState(/** @type {any} */ (null));
   const [isAsking, setAsking] = useState(false);
   const act = async (/** @type {() => Promise<any>} */ work, /** @type {string} */ key) => {
@@ -201,7 +208,7 @@ function PackDetail({ id, onChange }) {
           items: shown.partials,
           children: (/** @type {any} */ name) => h("code", null, withMarks(name)),
         }),
-        h(PackFiles, { files: shown.code }),
+        shown.code ? h(PackFiles, { files: shown.code }) : h(Locked, { scope: "admin" }),
         isAsking &&
           h(ApproveDialog, {
             pack: shown,
