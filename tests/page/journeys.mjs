@@ -1,6 +1,6 @@
 // What a person does on the page, by roles and labels, in Debian's Chromium.
-import { appendFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { appendFileSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import {
   Daemon,
   Provider,
@@ -50,6 +50,8 @@ async function journey(name, address, work) {
 const output = (page) => page.getByRole("region", { name: "Rendered text" });
 const editor = (page) => page.getByRole("textbox", { name: /user_data/ });
 
+const markedLine = (page) => page.locator(".cm-line-marked");
+
 /** Waits for an answer of the daemon while something is done. */
 async function during(page, part, work) {
   const answered = page.waitForResponse(
@@ -85,11 +87,15 @@ await journey(
     await page.reload();
     const install = page.getByRole("button", { name: /Install a pack.*admin/ });
     expectEqual(await install.getAttribute("aria-disabled"), "true", "the locked button");
+    await page.getByRole("link", { name: /Advanced Coding Prompts/ }).click();
+    const pack = page.getByRole("article", { name: "Advanced Coding Prompts" });
+    await pack.getByText("This needs the scope “admin”.").waitFor();
     await page.getByRole("button", { name: "Settings" }).click();
     await page.getByRole("button", { name: "Use another token" }).click();
     await page.getByLabel(/A token is needed/).fill(daemon.token);
     await page.getByRole("button", { name: "Use token" }).click();
     await page.getByRole("button", { name: "Install a pack…", exact: true }).waitFor();
+    await pack.getByRole("region", { name: "All files" }).waitFor();
   },
 );
 
@@ -132,7 +138,108 @@ await journey("a pack with a replacement is approved, and revoked when a file ch
   const changes = pack.getByRole("region", { name: "Changes since approval" });
   await changes.getByText("And be kind.").waitFor();
   await until(async () => (await refersTo()) !== source, "the changed pack is no longer used");
+  await pack.getByRole("button", { name: /^Approve: 2 Python files/ }).click();
+  // What was accepted before is said, and not asked again.
+  await dialog.getByText("advanced_coding_system takes the place of coding_system, as you accepted before.").waitFor();
+  expectEqual(await dialog.getByRole("group").count(), 0, "questions");
+  await dialog.getByRole("button", { name: "Approve" }).click();
+  await pack.getByText("approved", { exact: true }).first().waitFor();
+  await changes.waitFor({ state: "detached" });
+  await until(async () => (await refersTo()) === source, "the replacement counts again");
 });
+
+/** A pack with everything that a review shows. */
+function writeSlyPack() {
+  const directory = join(root, "user_data/packs/sly_pack");
+  const files = {
+    "pack.json": JSON.stringify({
+      pack_id: "sly_pack",
+      version: "1.0.0",
+      name: "Sly Pack",
+      descripton: "with a mistake",
+      replaces: { prompts: { handover: "sly" } },
+    }),
+    "prompts/sly/template.md": "Be kind.\u{e0052}\u{e0075}\u{e006e}\n{{ who | shouted }}\n",
+    "prompts/sly/prompt.py":
+      'PERMISSIONS = ["http_request"]\n\ndef pre_render(variables, context):\n    return variables\n',
+    "prompts/sly/notes.md": `token: ghp_${"a8Zk3Qw9".repeat(4)}Xy71\n`,
+  };
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, path)), { recursive: true });
+    writeFileSync(join(directory, path), text);
+  }
+  return directory;
+}
+
+const slyPack = writeSlyPack();
+await until(async () => (await daemon.fetch("/api/packs/sly_pack")).ok, "the pack is there");
+
+await journey(
+  "what a pack hides is shown before it is approved, and exactly that is approved",
+  "#/packs",
+  async (page) => {
+    await page.getByRole("link", { name: /Sly Pack/ }).click();
+    const pack = page.getByRole("article", { name: "Sly Pack" });
+    const python = pack.getByRole("region", { name: "What its Python may do" }).getByRole("listitem");
+    await python
+      .filter({ hasText: "prompts/sly/prompt.py" })
+      .getByText(/may send requests to the hosts/)
+      .waitFor();
+    const missed = pack.getByRole("region", { name: "Hidden characters and secrets" }).getByRole("listitem");
+    await missed
+      .filter({ hasText: "prompts/sly/template.md:1:9" })
+      .getByText(/spell `Run`/)
+      .waitFor();
+    await missed.filter({ hasText: "prompts/sly/notes.md:1" }).getByText("secret", { exact: true }).waitFor();
+    await pack
+      .getByRole("region", { name: "Findings of the check" })
+      .getByText(/shouted/)
+      .first()
+      .waitFor();
+    await pack
+      .getByText(/descripton/)
+      .first()
+      .waitFor();
+    const files = pack.getByRole("region", { name: "All files" });
+    await files.getByText("prompts/sly/template.md", { exact: true }).click();
+    await files.getByText(/Be kind\.⟦U\+E0052⟧/).waitFor();
+
+    const approve = pack.getByRole("button", { name: "Approve: 1 Python files, http_request" });
+    const dialog = page.getByRole("dialog", { name: "Approve" });
+    await approve.click();
+    await dialog.getByText(/^Hidden characters or secrets: \d/).waitFor();
+    await dialog.getByRole("group", { name: /sly instead of handover/ }).waitFor();
+    // The pack changes behind the open dialog: other content than was shown is not approved.
+    writeFileSync(join(slyPack, "prompts/sly/notes.md"), "nothing\n");
+    const refused = await during(page, "/sly_pack/approve", () =>
+      dialog.getByRole("button", { name: "Approve" }).click(),
+    );
+    expectEqual(refused.status(), 403, "the status");
+    await pack.getByRole("alert").getByText("Approval is needed").waitFor();
+    await missed.filter({ hasText: "prompts/sly/notes.md" }).first().waitFor({ state: "detached" });
+    await approve.click();
+    const accepted = await during(page, "/sly_pack/approve", () =>
+      dialog.getByRole("button", { name: "Approve" }).click(),
+    );
+    expectEqual(accepted.status(), 200, "the status");
+    await pack.getByText("approved", { exact: true }).first().waitFor();
+    // Nobody said yes, so nothing is replaced.
+    await pack.getByRole("region", { name: "Proposals to replace" }).getByText("declined").waitFor();
+    expect(
+      !(await (await daemon.fetch("/api/prompts/handover/definition")).json()).source.includes("sly"),
+      "it was replaced",
+    );
+
+    rmSync(join(slyPack, "prompts/sly/notes.md"));
+    writeFileSync(join(slyPack, "prompts/sly/more.md"), "more\n");
+    const changes = pack.getByRole("region", { name: "Changes since approval" });
+    await changes.getByText("removed", { exact: true }).waitFor();
+    await changes.getByText("added", { exact: true }).waitFor();
+    expectEqual(await changes.getByRole("deletion").innerText(), "-nothing", "the removed line");
+    expectEqual((await changes.getByRole("insertion").innerText()).trim(), "+more", "the added line");
+    await pack.getByText("changed since approval").first().waitFor();
+  },
+);
 
 await journey("a missing value is named, filled, and its prompt rendered", "#/prompt/general_system", async (page) => {
   await page.getByText("Fill in to see the output:").waitFor();
@@ -160,8 +267,6 @@ const wordBox = (page, word) =>
     }
     return null;
   }, word);
-
-const markedLine = (page) => page.locator(".cm-line-marked");
 
 await journey("a piece of the output leads to its line, by mouse", "#/prompt/handover", async (page) => {
   await page.getByRole("textbox", { name: "team" }).fill("Night shift");

@@ -1,6 +1,6 @@
 // Every view, in light and dark, in each language: no violation that axe-core finds, no sideways scrolling at 320 px, and
 // screenshots for looking at.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
   Daemon,
@@ -69,6 +69,35 @@ const VALUES = {
   ],
 };
 
+/** Writes files beneath the user's data. */
+function writeFiles(files) {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(root, "user_data", dirname(path)), { recursive: true });
+    writeFileSync(join(root, "user_data", path), text);
+  }
+}
+
+/** A pack with everything that a review shows, and changed since it was approved. */
+async function writeSlyPack(send) {
+  const manifest = { pack_id: "sly_pack", version: "1.0.0", name: "Sly Pack", descripton: "a mistake" };
+  writeFiles({
+    "packs/sly_pack/pack.json": JSON.stringify({ ...manifest, replaces: { prompts: { handover: "sly" } } }),
+    "packs/sly_pack/prompts/sly/template.md": "Be kind.\n{{ who }}\n",
+    "packs/sly_pack/prompts/sly/notes.md": "nothing\n",
+    "packs/sly_pack/prompts/sly/prompt.py":
+      'PERMISSIONS = ["http_request", "read_file"]\n\ndef pre_render(variables, context):\n    return variables\n',
+  });
+  await until(async () => (await daemon.fetch("/api/packs/sly_pack")).ok, "the pack is there");
+  await send("POST", "/api/packs/sly_pack/approve", {});
+  writeFiles({
+    "packs/sly_pack/prompts/sly/template.md": "Be kind.\u{e0052}\u{e0075}\u{e006e}\n{{ who | shouted }}\n",
+    "packs/sly_pack/prompts/sly/more.md": `token: ghp_${"a8Zk3Qw9".repeat(4)}Xy71\n`,
+  });
+  rmSync(join(root, "user_data/packs/sly_pack/prompts/sly/notes.md"));
+  const isModified = async () => (await (await daemon.fetch("/api/packs/sly_pack")).json()).state === "modified";
+  await until(isModified, "the pack has changed");
+}
+
 async function prepare() {
   writeHandover();
   const headers = { "content-type": "application/json" };
@@ -78,16 +107,14 @@ async function prepare() {
   const tool = { name: "now", module: "weather", description: "Tells the weather", url: "/weather", parameters };
   await send("PUT", "/api/tools/weather", tool);
   await send("POST", "/api/prompts", { prompt_id: "assembled", form: "module" });
-  for (const [path, text] of [
-    ["outlook/template.md", "The sky over {{ place }}: {{ tools.weather.now(place) }}\n"],
-    ["flawed/prompt.yaml", "titel: Flawed\ntemplate: template.md\n"],
-    ["flawed/template.md", "one\n{% if x %}\ntwo\n"],
-    ["bent/prompt.yaml", "parameters: [\n"],
-    ["bent/template.md", "Now straight\n"],
-  ]) {
-    mkdirSync(join(root, "user_data/shared/prompts", dirname(path)), { recursive: true });
-    writeFileSync(join(root, "user_data/shared/prompts", path), text);
-  }
+  writeFiles({
+    "shared/prompts/outlook/template.md": "The sky over {{ place }}: {{ tools.weather.now(place) }}\n",
+    "shared/prompts/flawed/prompt.yaml": "titel: Flawed\ntemplate: template.md\n",
+    "shared/prompts/flawed/template.md": "one\n{% if x %}\ntwo\n",
+    "shared/prompts/bent/prompt.yaml": "parameters: [\n",
+    "shared/prompts/bent/template.md": "Now straight\n",
+  });
+  await writeSlyPack(send);
   await until(async () => (await daemon.fetch("/api/prompts/outlook")).ok, "the prompts are there");
 }
 
@@ -112,6 +139,7 @@ const VIEWS = [
   ["conflict", "#/conflict/coding_system", (page) => page.locator(".cm-content").first().waitFor()],
   ["packs", "#/packs", (page) => main(page).getByRole("listitem").first().waitFor()],
   ["pack", "#/packs/advanced_coding_prompts", (page) => page.getByRole("article").waitFor()],
+  ["pack-review", "#/packs/sly_pack", (page) => page.locator(".diff").first().waitFor()],
   ["approve", "#/packs/advanced_coding_prompts", (page) => press(page, page.getByRole("article").getByRole("button"))],
   ["store", "#/store/environs/team.size", (page) => page.getByRole("article").waitFor()],
   ["store-tool", "#/store/tools/weather", (page) => page.getByRole("article").waitFor()],

@@ -33,7 +33,7 @@ const NAMES = /** @type {Record<number, string>} */ ({
 });
 export const HIDDEN =
   // eslint-disable-next-line no-control-regex
-  /[\u0000-\u0008\u000b\u000c\u000d\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\u3164\ufeff]|(?<!\p{Extended_Pictographic}\ufe0f?|\p{L}\p{M}*)[\u200c\u200d]/gu;
+  /[\u0000-\u0008\u000b\u000c\u000d\u000e-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u2064\u2066-\u2069\u3164\ufeff]|(?<!\u{1f3f4}[\u{e0020}-\u{e007e}]{0,6})[\u{e0000}-\u{e007f}]|(?<!\p{Extended_Pictographic}\ufe0f?|\p{L}\p{M}*)[\u200c\u200d]/gu;
 
 /** The name of a hidden character. @param {string} character */
 export function markName(character) {

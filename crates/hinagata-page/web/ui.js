@@ -239,6 +239,28 @@ export function Loaded({ of, children }) {
   return h(Fragment, null, of.error && h(Failure, { error: of.error }), children());
 }
 
+/** The elements of lines in a difference, by their first sign. */
+const LINE_TAGS = /** @type {Record<string, string>} */ ({ "+": "ins", "-": "del" });
+
+/** A difference in the unified format; runs of added and removed lines say so. @param {{text: string}} props */
+export function DiffText({ text }) {
+  /** @type {{tag: string, text: string}[]} */
+  const runs = [];
+  let isHead = true;
+  for (const line of text.split("\n")) {
+    if (line.startsWith("@@")) isHead = false;
+    const tag = isHead ? "span" : (LINE_TAGS[line[0]] ?? "span");
+    const last = runs.at(-1);
+    if (last?.tag === tag) last.text += `\n${line}`;
+    else runs.push({ tag, text: line });
+  }
+  return h(
+    "pre",
+    { class: "code-block diff", tabIndex: 0 },
+    runs.map((run, index) => h(run.tag, { key: index }, withMarks(run.text))),
+  );
+}
+
 /** Copies a text; pages of other machines have no clipboard, so that it is selected there. @param {string} text */
 export async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);

@@ -1,12 +1,11 @@
 // Packs: what they bring, what they may do, what they would replace. Approving says exactly what it allows.
 import { h, useRef, useState } from "./vendor-preact.js";
 import { call, get, segment } from "./api.js";
-import { Difference } from "./editor.js";
-import { readFile } from "./files.js";
 import { t } from "./i18n.js";
 import { withMarks } from "./marks.js";
-import { catalogVersion, linkTo, toast } from "./state.js";
-import { Badge, Button, Dialog, Empty, Failure, Loaded, Name, Notice, useLoaded } from "./ui.js";
+import { PackFiles, PackReview, Section, permissionsOf } from "./pack-review.js";
+import { can, catalogVersion, linkTo, toast } from "./state.js";
+import { Badge, Button, Dialog, Empty, Failure, Loaded, Locked, Name, Notice, useLoaded } from "./ui.js";
 
 const STATES = /** @type {Record<string, string>} */ ({
   approved: "success",
@@ -114,9 +113,16 @@ export function PacksView({ id }) {
   );
 }
 
+/** The review of a pack; for callers who may not approve it, what everybody may know. @param {string} id */
+async function readReview(id) {
+  if (can("admin")) return get(`/api/packs/${segment(id)}/review?code=true`);
+  const pack = await get(`/api/packs/${segment(id)}`);
+  return { ...pack, abilities: [], notices: [], findings: [], changes: null, code: null };
+}
+
 /** @param {{id: string, onChange: () => void}} props */
 function PackDetail({ id, onChange }) {
-  const pack = useLoaded(() => get(`/api/packs/${segment(id)}`), [id, catalogVersion.value]);
+  const pack = useLoaded(() => readReview(id), [id, catalogVersion.value, can("admin")]);
   const [error, setError] = useState(/** @type {any} */ (null));
   const [isAsking, setAsking] = useState(false);
   const act = async (/** @type {() => Promise<any>} */ work, /** @type {string} */ key) => {
@@ -124,26 +130,16 @@ function PackDetail({ id, onChange }) {
     try {
       await work();
       toast(key, "success", id);
-      pack.again();
-      onChange();
-      return true;
     } catch (problem) {
       setError(problem);
-      pack.again();
-      return false;
     }
+    pack.again();
+    onChange();
   };
   return h(Loaded, {
     of: pack,
     children: () => {
       const shown = pack.value;
-      const permissions = [
-        ...new Set(
-          [...(shown.python ?? []), ...(shown.providers ?? [])].flatMap(
-            (/** @type {any} */ file) => file.permissions ?? [],
-          ),
-        ),
-      ];
       return h(
         "article",
         { class: "pack stack", "aria-label": shown.name ?? id },
@@ -154,10 +150,8 @@ function PackDetail({ id, onChange }) {
           h(State, { state: shown.state }),
         ),
         shown.description && h("p", { dir: "auto" }, withMarks(shown.description)),
-        (shown.problems ?? []).map((/** @type {any} */ problem, /** @type {number} */ index) =>
-          h(Notice, { tone: "error", key: index, children: withMarks(problem.message ?? String(problem)) }),
-        ),
         error && h(Failure, { error }),
+        shown.content === null && h(Notice, { tone: "error", children: t("cannotApprove") }),
         h(
           "div",
           { class: "actions" },
@@ -165,10 +159,11 @@ function PackDetail({ id, onChange }) {
             h(Button, {
               tone: "primary",
               scope: "admin",
+              disabled: shown.content === null,
               onClick: () => setAsking(true),
               children: t("approveWith", {
-                code: (shown.python ?? []).length,
-                permissions: permissions.join(", ") || t("noPermissions"),
+                code: shown.python.length,
+                permissions: permissionsOf(shown).map(withMarks).join(", ") || t("noPermissions"),
               }),
             }),
           shown.state !== "rejected" &&
@@ -184,15 +179,19 @@ function PackDetail({ id, onChange }) {
             children: t("remove"),
           }),
         ),
+        h(PackReview, { review: shown }),
         h(Section, {
-          title: t("codeFiles"),
-          items: shown.python,
-          children: (/** @type {any} */ file) => [
-            h("code", { key: "f" }, withMarks(file.file)),
+          title: t("proposals"),
+          items: shown.replaces,
+          children: (/** @type {any} */ one) => h(Proposal, { pack: id, one, act }),
+        }),
+        h(Section, {
+          title: t("conflicts"),
+          items: shown.conflicts,
+          children: (/** @type {any} */ one) => [
+            h("a", { href: linkTo("conflict", one.name), key: "l" }, h(Name, null, one.name)),
             " ",
-            (file.permissions ?? []).map((/** @type {string} */ name) =>
-              h(Badge, { tone: file.needs_trust?.includes(name) ? "error" : "warning", key: name, children: name }),
-            ),
+            h("span", { class: "hint", key: "o" }, withMarks(one.others.join(", "))),
           ],
         }),
         h(Section, {
@@ -207,32 +206,16 @@ function PackDetail({ id, onChange }) {
         h(Section, {
           title: t("partials"),
           items: shown.partials,
-          children: (/** @type {any} */ name) => h("code", null, withMarks(String(name.file ?? name))),
+          children: (/** @type {any} */ name) => h("code", null, withMarks(name)),
         }),
-        h(Section, {
-          title: t("proposals"),
-          items: shown.replaces,
-          children: (/** @type {any} */ one) => h(Proposal, { pack: id, one, act }),
-        }),
-        h(Section, {
-          title: t("conflicts"),
-          items: shown.conflicts,
-          children: (/** @type {any} */ one) => [
-            h("a", { href: linkTo("conflict", one.name), key: "l" }, h(Name, null, one.name)),
-            " ",
-            h("span", { class: "hint", key: "o" }, withMarks((one.others ?? []).join(", "))),
-          ],
-        }),
-        h(PackFiles, { id }),
-        shown.state === "modified" && h(Changes, { id }),
+        shown.code ? h(PackFiles, { files: shown.code }) : h(Locked, { scope: "admin" }),
         isAsking &&
           h(ApproveDialog, {
             pack: shown,
-            permissions,
             onClose: () => setAsking(false),
-            onApprove: async (/** @type {Record<string, boolean>} */ replaces) => {
+            onApprove: async (content, replaces) => {
               setAsking(false);
-              await act(() => approve(id, shown.content, replaces), "approvedDone");
+              await act(() => approve(id, content, replaces), "approvedDone");
             },
           }),
       );
@@ -241,53 +224,16 @@ function PackDetail({ id, onChange }) {
 }
 
 /**
- * Approves exactly the shown content, then accepts the replacements that were answered with yes.
+ * Approves exactly the shown content, then accepts or declines its proposals, as they were answered.
  * @param {string} id
  * @param {string} content
  * @param {Record<string, boolean>} replaces
  */
 async function approve(id, content, replaces) {
   await call("POST", `/api/packs/${segment(id)}/approve`, { body: { content } });
-  for (const [name, accept] of Object.entries(replaces)) {
-    if (accept) await call("PUT", `/api/packs/${segment(id)}/replaces/${segment(name)}`, { body: { accept } });
-  }
+  for (const [name, accept] of Object.entries(replaces))
+    await call("PUT", `/api/packs/${segment(id)}/replaces/${segment(name)}`, { body: { accept } });
 }
-
-/** The files of a pack that differ from their approved copies. @param {string} id */
-async function changedFiles(id) {
-  const { files } = await get(`/api/files?under=${encodeURIComponent(packDirectory(id))}`);
-  const both = await Promise.all(
-    files.map(async (/** @type {any} */ file) => {
-      const current = await readFile(file.path);
-      const approved = await readFile(file.path, "?approved=true").catch((error) => {
-        if (error.status === 404) return null;
-        throw error;
-      });
-      return {
-        path: file.path,
-        change: approved ? "modified" : "added",
-        approved: approved?.text ?? "",
-        current: current.text,
-      };
-    }),
-  );
-  return both.filter((file) => file.change === "added" || file.approved !== file.current);
-}
-
-/** @param {{title: string, items: any[] | undefined, children: (item: any) => any}} props */
-const Section = ({ title, items, children }) =>
-  items?.length
-    ? h(
-        "section",
-        { "aria-label": title },
-        h("h3", null, title),
-        h(
-          "ul",
-          { class: "plain-list" },
-          items.map((item, index) => h("li", { key: index }, children(item))),
-        ),
-      )
-    : null;
 
 /** @param {any} props */
 function Proposal({ pack, one, act }) {
@@ -306,28 +252,36 @@ function Proposal({ pack, one, act }) {
       " ",
       h(Badge, { children: PROPOSAL_KEYS[one.state] ? t(PROPOSAL_KEYS[one.state]) : one.state }),
     ),
-    h(Button, {
-      tone: "small",
-      scope: "admin",
-      label: `${t("decline")} ${one.replaces}`,
-      onClick: () => decide(false),
-      children: t("decline"),
-    }),
-    h(Button, {
-      tone: "small",
-      scope: "admin",
-      label: `${t("accept")} ${one.replaces}`,
-      onClick: () => decide(true),
-      children: t("accept"),
-    }),
+    one.kind !== "flow" &&
+      h(Button, {
+        tone: "small",
+        scope: "admin",
+        label: `${t("decline")} ${one.replaces}`,
+        onClick: () => decide(false),
+        children: t("decline"),
+      }),
+    one.kind !== "flow" &&
+      h(Button, {
+        tone: "small",
+        scope: "admin",
+        label: `${t("accept")} ${one.replaces}`,
+        onClick: () => decide(true),
+        children: t("accept"),
+      }),
   );
 }
 
-/** @param {any} props */
-function ApproveDialog({ pack, permissions, onClose, onApprove }) {
+/** @param {{pack: any, onClose: () => void, onApprove: (content: string, replaces: Record<string,
+ *   boolean>) => void}} props */
+function ApproveDialog({ pack: shownNow, onClose, onApprove }) {
+  // What is agreed to is what the dialog showed when it opened.
+  const [pack] = useState(shownNow);
+  const open = pack.replaces.filter((/** @type {any} */ one) => one.kind !== "flow" && one.state === "open");
+  const accepted = pack.replaces.filter((/** @type {any} */ one) => one.state === "accepted");
+  const permissions = permissionsOf(pack);
   const [answers, setAnswers] = useState(
     /** @type {Record<string, boolean>} */ (
-      Object.fromEntries((pack.replaces ?? []).map((/** @type {any} */ one) => [one.replaces, false]))
+      Object.fromEntries(open.map((/** @type {any} */ one) => [one.replaces, false]))
     ),
   );
   return h(
@@ -340,18 +294,27 @@ function ApproveDialog({ pack, permissions, onClose, onApprove }) {
       h(
         "ul",
         null,
-        h("li", null, t("allowsCode", { count: (pack.python ?? []).length })),
+        h("li", null, t("allowsCode", { count: pack.python.length })),
         h(
           "li",
           null,
           t("allowsPermissions"),
           " ",
           permissions.length
-            ? permissions.map((/** @type {string} */ name) => h(Badge, { tone: "warning", key: name, children: name }))
+            ? permissions.map((name) => h(Badge, { tone: "warning", key: name, children: withMarks(name) }))
             : t("noPermissions"),
         ),
+        accepted.map((/** @type {any} */ one) =>
+          h(
+            "li",
+            { key: one.replaces },
+            t("stillReplaces", { by: withMarks(one.by), replaces: withMarks(one.replaces) }),
+          ),
+        ),
       ),
-      (pack.replaces ?? []).map((/** @type {any} */ one) =>
+      pack.notices.length > 0 &&
+        h(Notice, { tone: "warning", children: t("noticesFound", { count: pack.notices.length }) }),
+      open.map((/** @type {any} */ one) =>
         h(
           "fieldset",
           { class: "radios", key: one.replaces },
@@ -385,78 +348,8 @@ function ApproveDialog({ pack, permissions, onClose, onApprove }) {
         "div",
         { class: "dialog-foot" },
         h(Button, { onClick: onClose, children: t("cancel") }),
-        h(Button, { tone: "primary", onClick: () => onApprove(answers), children: t("approve") }),
+        h(Button, { tone: "primary", onClick: () => onApprove(pack.content, answers), children: t("approve") }),
       ),
     ),
-  );
-}
-
-/** All files of a pack, to be read before it is approved. @param {{id: string}} props */
-function PackFiles({ id }) {
-  const list = useLoaded(() => get(`/api/files?under=${encodeURIComponent(packDirectory(id))}`), [id]);
-  return h(
-    "section",
-    { class: "stack", "aria-label": t("allFiles") },
-    h("h3", null, t("allFiles")),
-    h(Loaded, {
-      of: list,
-      children: () =>
-        h(
-          "div",
-          null,
-          list.value.files.map((/** @type {any} */ file) => h(PackFile, { key: file.path, path: file.path, pack: id })),
-        ),
-    }),
-  );
-}
-
-/** @param {{path: string, pack: string}} props */
-function PackFile({ path, pack }) {
-  const [text, setText] = useState(/** @type {string | null} */ (null));
-  const [error, setError] = useState(/** @type {any} */ (null));
-  const onToggle = (/** @type {any} */ event) =>
-    event.currentTarget.open && readFile(path).then((file) => setText(file.text), setError);
-  return h(
-    "details",
-    { class: "pack-file", onToggle },
-    h("summary", null, h(Name, null, path.slice(packDirectory(pack).length + 1))),
-    error && h(Failure, { error }),
-    text !== null && h("pre", { class: "code-block", tabIndex: 0 }, withMarks(text)),
-  );
-}
-
-/** @param {string} id */
-const packDirectory = (id) => `user_data/packs/${id}`;
-
-/** @param {{id: string}} props */
-function Changes({ id }) {
-  const changes = useLoaded(() => changedFiles(id), [id, catalogVersion.value]);
-  const WORDS = /** @type {Record<string, string>} */ ({ added: t("fileAdded"), modified: t("fileModified") });
-  return h(
-    "section",
-    { class: "stack", "aria-label": t("changesSince") },
-    h("h3", null, t("changesSince")),
-    h(Loaded, {
-      of: changes,
-      children: () =>
-        h(
-          "div",
-          { class: "stack" },
-          /** @type {any[]} */ (changes.value).map((/** @type {any} */ file) =>
-            h(
-              "details",
-              { key: file.path, open: true },
-              h(
-                "summary",
-                null,
-                h(Name, null, file.path),
-                " ",
-                h(Badge, { tone: "warning", children: WORDS[file.change] ?? file.change }),
-              ),
-              h(Difference, { left: file.approved, right: file.current, label: file.path }),
-            ),
-          ),
-        ),
-    }),
   );
 }
