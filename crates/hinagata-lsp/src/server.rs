@@ -531,10 +531,23 @@ impl<'c> Server<'c> {
                     let error = invalid_params(format!("`{uri}` is not open"));
                     return self.respond(id, Err(error));
                 };
+                self.find_users(uri, &method);
                 let snapshot = self.snapshot_for(&document);
                 self.run_beside(id, move || features::answer_request(&snapshot, &document, &method, params));
             }
             _ => self.respond(id, Err(unknown_method(&method, &METHODS))),
+        }
+    }
+
+    /// Checks what still waits if the answer depends on all prompts that use a file, which only their checks tell.
+    fn find_users(&mut self, uri: &str, method: &str) {
+        let Some((number, path)) = self.locate(uri) else { return };
+        let workspace = &mut self.workspaces[number];
+        let of_all = ["textDocument/references", "textDocument/prepareRename", "textDocument/rename"];
+        let of_shared = ["textDocument/definition", "textDocument/hover", "textDocument/completion"];
+        let is_shared = workspace.project().owner_of(&path).is_none();
+        if of_all.contains(&method) || (is_shared && of_shared.contains(&method)) {
+            workspace.check_all();
         }
     }
 
