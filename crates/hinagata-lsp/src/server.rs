@@ -347,7 +347,6 @@ impl<'c> Server<'c> {
         self.documents.remove(uri);
         if let Some((number, path)) = self.locate(uri) {
             self.workspaces[number].set_unsaved(&path, None);
-            self.workspaces[number].check_file(&path);
         } else {
             self.publish(uri, None, &[]);
         }
@@ -387,11 +386,9 @@ impl<'c> Server<'c> {
         let Some(text) = self.documents.get(uri).map(|document| Arc::clone(&document.text)) else { return };
         match self.locate(uri) {
             Some((number, path)) => {
-                let workspace = &mut self.workspaces[number];
-                workspace.set_unsaved(&path, Some(text));
+                self.workspaces[number].set_unsaved(&path, Some(text));
                 // Of many changes at once, the last one is shown.
                 if self.connection.receiver.is_empty() {
-                    workspace.check_file(&path);
                     self.publish_touched();
                 }
             }
@@ -422,6 +419,7 @@ impl<'c> Server<'c> {
 
     fn publish_touched(&mut self) {
         for number in 0..self.workspaces.len() {
+            self.workspaces[number].check_edited();
             let touched = self.workspaces[number].take_touched();
             if touched.is_empty() {
                 continue;
@@ -533,10 +531,23 @@ impl<'c> Server<'c> {
                     let error = invalid_params(format!("`{uri}` is not open"));
                     return self.respond(id, Err(error));
                 };
+                self.find_users(uri, &method);
                 let snapshot = self.snapshot_for(&document);
                 self.run_beside(id, move || features::answer_request(&snapshot, &document, &method, params));
             }
             _ => self.respond(id, Err(unknown_method(&method, &METHODS))),
+        }
+    }
+
+    /// Checks what still waits if the answer depends on all prompts that use a file, which only their checks tell.
+    fn find_users(&mut self, uri: &str, method: &str) {
+        let Some((number, path)) = self.locate(uri) else { return };
+        let workspace = &mut self.workspaces[number];
+        let of_all = ["textDocument/references", "textDocument/prepareRename", "textDocument/rename"];
+        let of_shared = ["textDocument/definition", "textDocument/hover", "textDocument/completion"];
+        let is_shared = workspace.project().owner_of(&path).is_none();
+        if of_all.contains(&method) || (is_shared && of_shared.contains(&method)) {
+            workspace.check_all();
         }
     }
 

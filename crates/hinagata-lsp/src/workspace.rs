@@ -36,6 +36,8 @@ pub(crate) struct Workspace {
     waiting: VecDeque<String>,
     is_waiting: BTreeSet<String>,
     touched: BTreeSet<String>,
+    /// The documents whose prompts were not checked since an edit.
+    edited: BTreeSet<String>,
     /// The variables of previews.
     pub(crate) previews: PreviewValues,
 }
@@ -60,6 +62,7 @@ impl Workspace {
             waiting: VecDeque::new(),
             is_waiting: BTreeSet::new(),
             touched: BTreeSet::new(),
+            edited: BTreeSet::new(),
             previews: PreviewValues::default(),
         };
         workspace.read_tools();
@@ -144,6 +147,7 @@ impl Workspace {
         }
         self.update_catalog();
         self.touched.insert(path.to_owned());
+        self.edited.insert(path.to_owned());
         self.check_dependants(path);
     }
 
@@ -234,18 +238,31 @@ impl Workspace {
     /// Checks one prompt that waits; `false` if none does.
     pub(crate) fn check_next(&mut self) -> bool {
         let Some(source) = self.waiting.pop_front() else { return false };
-        self.is_waiting.remove(&source);
-        let catalog = self.catalog().clone();
-        let report = check_prompt(&catalog, &self.project.options, &source, &mut self.cache);
-        self.store_report(&source, report);
+        self.check_source(&source);
         true
+    }
+
+    fn check_source(&mut self, source: &str) {
+        self.is_waiting.remove(source);
+        let catalog = self.catalog().clone();
+        let report = check_prompt(&catalog, &self.project.options, source, &mut self.cache);
+        self.store_report(source, report);
     }
 
     /// Checks the prompts that a file belongs to.
     pub(crate) fn check_file(&mut self, path: &str) {
-        let users = self.project.users_of(path);
-        while self.waiting.front().is_some_and(|source| users.contains(source)) {
-            self.check_next();
+        for source in self.project.users_of(path) {
+            if let Some(at) = self.waiting.iter().position(|waiting| *waiting == source) {
+                self.waiting.remove(at);
+                self.check_source(&source);
+            }
+        }
+    }
+
+    /// Checks the prompts of the documents that were edited since the last call.
+    pub(crate) fn check_edited(&mut self) {
+        for path in std::mem::take(&mut self.edited) {
+            self.check_file(&path);
         }
     }
 
