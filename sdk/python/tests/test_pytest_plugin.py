@@ -55,7 +55,7 @@ tests:
         f"FAILED {file}::a farewell*"])
     assert "contains: Hello" not in result.stdout.str(), "that holds"
     run_pytest(pytester, "--quiet", f"{file}::a greeting").assert_outcomes(passed=1)
-    run_pytest(pytester, "-k", "somebody and Bo").assert_outcomes(passed=1, deselected=5)
+    run_pytest(pytester, "-k", "somebody and Cy").assert_outcomes(passed=1, deselected=5)
 
 
 def test_a_wrong_file_is_an_error_with_every_problem(project, pytester):
