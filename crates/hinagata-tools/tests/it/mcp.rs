@@ -163,7 +163,7 @@ fn a_wrapped_plain_value_is_unwrapped() {
 #[test]
 fn a_server_states_the_schemas_of_its_tools() {
     let notes = Notes::new();
-    let of = |servers: &[(&str, &str)]| {
+    let of = |servers: &[(&'static str, &str)]| {
         let mut settings = ToolSettings::default();
         settings.servers.insert("s".to_owned(), notes.server(&[]));
         let tool = |(id, name): &(&'static str, &str)| {
