@@ -116,18 +116,18 @@ impl Packs {
             self.pack(pack)?;
         }
         let number = match choice {
-            VersionChoice::Installed => return self.take(&id, Origin::Installed, source),
-            VersionChoice::Approved => return self.take(&id, Origin::Approved, source),
+            VersionChoice::Installed => return self.take(&id, &Origin::Installed, source),
+            VersionChoice::Approved => return self.take(&id, &Origin::Approved, source),
             VersionChoice::Number(number) => number,
         };
         let mut known = self.present_versions(&id)?;
         known.extend(kept);
         if let Some(found) = choose_version(&mut known, number) {
-            return self.take(&id, found.origin, source);
+            return self.take(&id, &found.origin, source);
         }
         let mut offered = self.source_versions(&id, &wanted, source)?;
         match choose_version(&mut offered, number) {
-            Some(found) => self.take(&id, found.origin, source),
+            Some(found) => self.take(&id, &found.origin, source),
             None => {
                 known.extend(offered);
                 Err(missing_error(&id, number, &known))
@@ -201,12 +201,12 @@ impl Packs {
     }
 
     /// Copies the files of a version.
-    fn take(&self, id: &PackId, origin: Origin, source: &dyn PackSource) -> Result<PackVersion> {
+    fn take(&self, id: &PackId, origin: &Origin, source: &dyn PackSource) -> Result<PackVersion> {
         let place = temporary_directory()?;
         let top = place.path().join("pack");
         let limits = &PackLimits::DEFAULT;
         let name = origin.describe();
-        let staged = match &origin {
+        let staged = match origin {
             Origin::Installed => {
                 self.pack(id.as_str())?;
                 stage_path(&self.installed_path(id), &top, limits)?

@@ -222,7 +222,7 @@ pub(crate) fn open_packs(
     for (id, path) in replaced {
         match Directory::open(path) {
             Ok(Some(directory)) => {
-                packs.push(new(id.clone(), directory, Seal::from_host(id, Approval::Approved)))
+                packs.push(new(id.clone(), directory, Seal::from_host(id, Approval::Approved)));
             }
             Ok(None) => {}
             Err(error) => found.push(Diagnostic::error(format!("{PACKS}/{id}"), error)),
