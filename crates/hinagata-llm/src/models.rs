@@ -203,6 +203,9 @@ struct OwnSettings {
     context: Option<u64>,
     /// What it costs.
     price: Option<ModelPrice>,
+    /// What it can do; checks of prompts read it.
+    #[serde(rename = "capabilities")]
+    _capabilities: Vec<String>,
 }
 
 /// The models and providers of the settings.

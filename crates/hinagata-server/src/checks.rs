@@ -45,7 +45,9 @@ fn check<'k>(known: &'k mut Option<Checked>, workspace: &OpenWorkspace, engine: 
     let checked = match known.take().filter(|checked| checked.catalog.is_same_snapshot(&catalog)) {
         Some(checked) => checked,
         None => {
-            let mut checker = Checker::new(workspace.check_options(engine));
+            let mut options = workspace.check_options(engine);
+            options.more.extend(workspace.lock_problems(engine));
+            let mut checker = Checker::new(options);
             checker.check_all(&catalog);
             let findings = checker.findings();
             let shown = findings.iter().filter(|finding| finding.level != Level::Hint);

@@ -72,6 +72,23 @@ fn changed_files_and_those_that_use_them_are_checked() {
 }
 
 #[test]
+fn what_differs_from_the_lock_is_a_warning() {
+    let spec = hinagata_check::find_code("lock.drift").expect("is a code");
+    let found = |files: &[(&str, &str)]| {
+        let files: Vec<(String, &str)> =
+            files.iter().map(|(path, text)| (path.replace("../../../", ""), *text)).collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let root = workspace(&files);
+        // Whose packs are wanted is a matter of trust.
+        hina(root.path(), &["trust", "--yes"]);
+        codes(root.path(), &[])
+    };
+    assert_eq!(found(spec.wrong), ["lock.drift hinagata.lock"]);
+    assert_eq!(found(spec.right), [""; 0]);
+    assert_eq!(found(&[("hinagata.lock", "version = 7\n")]), ["lock.drift hinagata.lock"]);
+}
+
+#[test]
 fn fixes_change_the_files_of_the_user() {
     let text = "{# hina: allow(name.filter) #}\n{{ 'a'|uper }}\n{# hina: allow(name.test) #}\n";
     let root = workspace(&[("user_data/shared/prompts/one/template.md", text)]);

@@ -33,6 +33,11 @@ pub(super) async fn check_unsaved(mut call: Call) -> Answer {
     let prompts = read_ids(fields.take_list("prompt_ids")?)?;
     let with_hints = fields.take_boolean("hints")?.unwrap_or(false);
     fields.check_unknown()?;
+    if text.is_none() && files.is_empty() && prompts.is_empty() {
+        return Err(Problem::bad_request("the request names nothing to check").with_hint(
+            "send `text`, `files` or `prompt_ids`; `GET /api/diagnostics` lists the findings about everything",
+        ));
+    }
     if !files.is_empty() {
         call.require_scope(Scope::Write, "checking unsaved files")?;
     }

@@ -691,7 +691,7 @@ pub(super) static ROUTES: &[Route] = &[
         "Check unsaved texts, and the prompts that use them",
         |call| Box::pin(check::check_unsaved(call)),
     )
-    .body("CheckRequest", false)
+    .body("CheckRequest", true)
     .responses(&[json(200, "CheckAnswer", "the findings, sorted by file and place")]),
     post(
         "/api/source",

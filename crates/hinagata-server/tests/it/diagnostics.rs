@@ -42,6 +42,19 @@ async fn a_written_extension_that_cannot_be_used_is_reported_everywhere() {
 }
 
 #[tokio::test]
+async fn a_check_of_nothing_is_an_error_that_says_what_to_send() {
+    let daemon = Daemon::start().await;
+    for body in [json!({}), json!({"hints": true}), json!({"prompt_ids": [], "files": {}})] {
+        let refused = daemon.post("/api/check", &body).await.expect_status(400);
+        let hint = refused["hint"].as_str().unwrap_or_default();
+        assert!(hint.contains("`text`, `files` or `prompt_ids`"), "{refused}");
+    }
+    let text = json!({"text": "{{ day|uper }}"});
+    let found = daemon.post("/api/check", &text).await.expect_status(200);
+    assert_eq!(found["findings"][0]["check"], "name.filter", "{found}");
+}
+
+#[tokio::test]
 async fn findings_include_broken_files_and_their_places() {
     let daemon = Setup::new()
         .file("user_data/shared/prompts/broken/prompt.yaml", "type: task\nprompt: [\n")

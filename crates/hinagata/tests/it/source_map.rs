@@ -187,8 +187,7 @@ fn what_is_absent_from_messages_that_stayed_empty_is_listed() {
     let map = map_json(&rendered, MapUnits::Utf8);
     assert_eq!(map["texts"].as_array().expect("a list").len(), 1, "{map}");
     let absent = map["absent"].as_array().expect("a list");
-    let seen: Vec<Value> =
-        absent.iter().map(|one| json!([one["text"], one["at"], one["reason"]])).collect();
+    let seen: Vec<Value> = absent.iter().map(|one| json!([one["text"], one["at"], one["reason"]])).collect();
     assert_eq!(seen, [json!([0, 0, "condition"]), json!([0, 5, "undefined"])]);
 }
 

@@ -128,9 +128,10 @@ pub(crate) fn run(arguments: &Arguments, globals: &Globals) -> Result<(), Failur
     report(&workspace, findings, arguments, globals)
 }
 
-/// The options of a check. Problems of settings, tools, agents and the context become findings.
+/// The options of a check. Problems of settings, the lock, tools, agents and the context become findings.
 pub(crate) fn check_options(workspace: &Workspace, engine: &Engine) -> CheckOptions {
     let mut options = workspace.host.check_options(engine);
+    options.more.extend(workspace.host.lock_problems(engine));
     options.more.extend(project_diagnostics(workspace));
     options
 }
