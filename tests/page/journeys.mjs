@@ -241,6 +241,59 @@ await journey(
   },
 );
 
+writePrompt("tested", { "template.md": "Hello {{ name }}!\nBe kind.\n" });
+
+await journey("a call becomes a test case, which is run and compared", "#/prompt/tested", async (page) => {
+  await page.getByRole("textbox", { name: "name" }).fill("Ada");
+  await output(page).getByText("Hello Ada!").waitFor();
+  await page.getByRole("tab", { name: "Tests" }).click();
+  const tests = page.getByRole("region", { name: "Tests", exact: true });
+  await tests.getByText("No test cases").waitFor();
+  const dialog = page.getByRole("dialog", { name: /Save this call as a case/ });
+  const save = async (name, check, text) => {
+    await tests.getByRole("button", { name: /Save this call as a case/ }).click();
+    await dialog.getByLabel("Name of the case").fill(name);
+    await dialog.getByLabel("What has to hold").selectOption(check);
+    if (text) await dialog.getByLabel("Expected text").fill(text);
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await tests
+      .getByRole("status")
+      .getByText(/1 passed|1 failed/)
+      .waitFor();
+  };
+  const row = (name) => tests.getByRole("listitem").filter({ hasText: name });
+  await save("greets Ada", "snapshot");
+  await row("greets Ada").getByText("passed", { exact: true }).waitFor();
+  const kept = readFileSync(join(shared, "tested/tests/snapshots/cases/greets-ada.txt"), "utf8");
+  expectEqual(kept, "Hello Ada!\nBe kind.", "the snapshot");
+  await save("greets Bo", "contains", "Hello Bo");
+  await row("greets Bo").getByText("failed", { exact: true }).waitFor();
+  await row("greets Bo")
+    .getByText(/contains/)
+    .first()
+    .waitFor();
+  // The name is taken: nothing is written, and the dialog says why.
+  await tests.getByRole("button", { name: /Save this call as a case/ }).click();
+  await dialog.getByLabel("Name of the case").fill("greets Bo");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog
+    .getByRole("alert")
+    .getByText(/greets Bo/)
+    .waitFor();
+  await page.keyboard.press("Escape");
+
+  writeFileSync(join(shared, "tested/template.md"), "Hello {{ name }}!\nBe brief.\n");
+  await output(page).getByText("Be brief.").waitFor();
+  await tests.getByRole("button", { name: "Run all" }).click();
+  await tests.getByRole("status").getByText("0 passed, 2 failed, 0 skipped").waitFor();
+  expectEqual(await row("greets Ada").getByRole("deletion").innerText(), "-Be kind.", "what was expected");
+  expectEqual(await row("greets Ada").getByRole("insertion").innerText(), "+Be brief.", "what came out");
+  await row("greets Ada").getByRole("button", { name: "Accept the new text" }).click();
+  await row("greets Ada").getByText("passed", { exact: true }).waitFor();
+  await row("greets Bo").getByRole("button", { name: "greets Bo", exact: true }).click();
+  await markedLine(page).getByText("greets Bo").waitFor();
+});
+
 await journey("a missing value is named, filled, and its prompt rendered", "#/prompt/general_system", async (page) => {
   await page.getByText("Fill in to see the output:").waitFor();
   const field = page.getByRole("textbox", { name: "agent_name" });

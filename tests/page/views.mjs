@@ -77,6 +77,16 @@ function writeFiles(files) {
   }
 }
 
+const CASES = `tests:
+  - name: a quiet night
+    vars: {team: Night shift}
+    assert: [{snapshot: true}]
+  - name: a loud night
+    vars: {team: Night shift, tone: loud}
+    assert: [{contains: loud}, {not-contains: Night}]
+  - {name: later, skip: nobody knows yet}
+`;
+
 /** A pack with everything that a review shows, and changed since it was approved. */
 async function writeSlyPack(send) {
   const manifest = { pack_id: "sly_pack", version: "1.0.0", name: "Sly Pack", descripton: "a mistake" };
@@ -113,6 +123,9 @@ async function prepare() {
     "shared/prompts/flawed/template.md": "one\n{% if x %}\ntwo\n",
     "shared/prompts/bent/prompt.yaml": "parameters: [\n",
     "shared/prompts/bent/template.md": "Now straight\n",
+    "shared/prompts/handover/tests/cases.yaml": CASES,
+    "shared/prompts/handover/tests/wrong.yaml": "tests:\n  - {name: odd, asert: []}\n",
+    "shared/prompts/handover/tests/snapshots/cases/a-quiet-night.txt": "# Handover of Day shift\n",
   });
   await writeSlyPack(send);
   await until(async () => (await daemon.fetch("/api/prompts/outlook")).ok, "the prompts are there");
@@ -126,7 +139,7 @@ async function fillForm(page) {
   await page.getByRole("tab", { name: "JSON" }).click();
   await main(page).getByRole("textbox").first().fill(JSON.stringify(VALUES));
   await page.getByText("The tide gauge stands still").last().waitFor();
-  await page.getByRole("tab").nth(3).click();
+  await page.getByRole("tab").nth(4).click();
 }
 
 /** The views: a name, an address, and what is waited for or done first. Roles are the same in every language. */
@@ -135,6 +148,8 @@ const VIEWS = [
   ["prompt", "#/prompt/handover", (page) => page.getByText("The tide gauge").last().waitFor()],
   ["prompt-files", "#/prompt/handover/files", (page) => page.locator(".cm-content").waitFor()],
   ["prompt-definition", "#/prompt/handover/definition", (page) => page.getByText('"prompt_id"').waitFor()],
+  ["prompt-tests", "#/prompt/handover/tests", runTests],
+  ["save-case", "#/prompt/handover/tests", (page) => press(page, page.locator(".tests button"))],
   ["prompt-missing", "#/prompt/general_system", (page) => page.locator(".notice[role=status]").waitFor()],
   ["conflict", "#/conflict/coding_system", (page) => page.locator(".cm-content").first().waitFor()],
   ["packs", "#/packs", (page) => main(page).getByRole("listitem").first().waitFor()],
@@ -172,6 +187,11 @@ const FRESH_VIEWS = [
   ["fresh-history", "#/history", (page) => main(page).getByRole("heading").waitFor()],
   ["fresh-unknown", "#/prompt/no_such_prompt", (page) => main(page).getByRole("alert").waitFor()],
 ];
+
+async function runTests(page) {
+  await page.locator(".tests .button.primary").click();
+  await page.locator(".tests .diff").waitFor();
+}
 
 async function importFiles(page) {
   await press(page, main(page).getByRole("button").nth(1));

@@ -22,6 +22,7 @@ import {
   setFormValues,
   storeVersion,
 } from "./state.js";
+import { TestsPane } from "./tests-pane.js";
 import { Badge, Button, Failure, Loaded, Name, Notice, Tabs, useLoaded } from "./ui.js";
 
 /** @param {{id: string}} props */
@@ -168,6 +169,7 @@ function Workbench({ id, definition }) {
             { id: "variables", text: t("variables"), count: parameters.length },
             { id: "files", text: t("files"), count: files.length },
             { id: "definition", text: t("definition") },
+            { id: "tests", text: t("tests") },
           ],
         }),
         tab === "files"
@@ -181,17 +183,19 @@ function Workbench({ id, definition }) {
             })
           : tab === "definition"
             ? h(DefinitionPane, { definition })
-            : h(ParameterForm, {
-                id,
-                parameters,
-                reads: definition.reads ?? [],
-                values,
-                onChange: setValues,
-                trace: preview.result?.trace,
-                active,
-                onActive: setActive,
-                missing,
-              }),
+            : tab === "tests"
+              ? h(TestsPane, { id, definition, values, onPlace: showOrigin })
+              : h(ParameterForm, {
+                  id,
+                  parameters,
+                  reads: definition.reads ?? [],
+                  values,
+                  onChange: setValues,
+                  trace: preview.result?.trace,
+                  active,
+                  onActive: setActive,
+                  missing,
+                }),
       ),
       h(OutputPane, {
         id,

@@ -94,7 +94,7 @@ fn path_parameter(route: &RouteSpec, name: &str) -> (&'static str, &'static str,
         ),
         ("entry", _) => ("the entry of the trash", "^[0-9a-f]+-[0-9a-f]+$", "1771063200-0123456789ab"),
         ("pack", _) => ("the id of the pack", r"^[A-Za-z][A-Za-z0-9_-]*$", "greetings"),
-        (_, "prompts") if route.path.ends_with("/rename") => {
+        (_, "prompts") if route.path.ends_with("/rename") || route.tag == "tests" => {
             ("the id of the prompt, in any spelling", DOCUMENT_ID, "daily_report")
         }
         ("hash", _) => ("the hash of all files of the page", "^([0-9a-f]{16}|dev)$", "dev"),
@@ -230,6 +230,9 @@ fn failures(route: &RouteSpec) -> Vec<(u16, &'static str)> {
         if route.tag == "files" {
             all.push((428, "neither `If-Match` nor `If-None-Match`"));
         }
+    }
+    if route.path.ends_with("/tests") && route.body.is_some() {
+        all.push((412, "the test file has just changed"));
     }
     if route.path == "/api/prompts" && route.body.is_some() {
         all.push((409, "a prompt with this id exists"));

@@ -3,6 +3,7 @@
 //! | part | what it is for |
 //! |---|---|
 //! | [`read_cases`], [`find_cases`] | test files, with every problem and its place |
+//! | [`append_case`] | adds a case to a test file |
 //! | [`Runner`] | runs cases on an engine, with stubs in place of programs |
 //! | [`CaseModels`], `Cassettes` | recorded answers of models; the feature `llm` records them |
 //! | [`report`] | results as text, JSON, JUnit, TAP and for GitHub |
@@ -29,6 +30,7 @@
 //! assert_eq!(report.counts(), (1, 0, 0));
 //! ```
 
+mod append;
 mod case;
 #[cfg(feature = "llm")]
 mod cassette;
@@ -45,6 +47,7 @@ mod sample;
 mod snapshot;
 mod stubs;
 
+pub use append::{NewCase, append_case};
 pub use case::{Case, CaseContext, CaseFile, Stubs};
 #[cfg(feature = "llm")]
 pub use cassette::{CallLimits, CallMode, Cassettes};

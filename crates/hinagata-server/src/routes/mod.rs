@@ -3,6 +3,7 @@
 //! The table is the only list of routes. The router, the OpenAPI document, the metrics and the tests use it.
 
 mod agents;
+mod cases;
 mod chat;
 mod check;
 mod diagnostics;

@@ -5,8 +5,8 @@
 #[cfg(feature = "page")]
 use super::page;
 use super::{
-    Route, agents, chat, check, diagnostics, draft, edit, events, exchange, files, modules, packs, prompts,
-    render, service, source, store, tools, v1, whoami,
+    Route, agents, cases, chat, check, diagnostics, draft, edit, events, exchange, files, modules, packs,
+    prompts, render, service, source, store, tools, v1, whoami,
 };
 use crate::{
     access::Scope::{self, Admin, Chat, Read, Render, Write},
@@ -650,6 +650,27 @@ pub(super) static ROUTES: &[Route] = &[
     )
     .body("RenameRequest", true)
     .responses(&[json(200, "RenamedPrompt", "the new place, and what names the prompt")]),
+    get("/api/prompts/{id}/tests", Some(Read), "tests", "List the test cases of a prompt", |call| {
+        Box::pin(cases::list_cases(call))
+    })
+    .responses(&[json(200, "TestCases", "the test files with their cases, and mistakes in them"), NOT_MODIFIED]),
+    post("/api/prompts/{id}/tests", Some(Write), "tests", "Save a call of a prompt as a test case", |call| {
+        Box::pin(cases::save_case(call))
+    })
+    .body("NewTestCase", true)
+    .responses(&[
+        json(200, "SavedTestCase", "the case was added to a file"),
+        json(201, "SavedTestCase", "the case was written to a new file"),
+    ]),
+    post(
+        "/api/prompts/{id}/tests/run",
+        Some(Render),
+        "tests",
+        "Run test cases of a prompt; models answer from recordings only",
+        |call| Box::pin(cases::run_cases(call)),
+    )
+    .body("TestRun", false)
+    .responses(&[json(200, "TestReport", "what became of each case, with differences")]),
     delete("/api/prompts/{id}", Some(Write), "prompts", "Move one of your own prompts to the trash", |call| {
         Box::pin(edit::delete_prompt(call))
     })

@@ -2,6 +2,7 @@
 
 mod access;
 mod agents;
+mod cases;
 mod chat;
 mod diagnostics;
 mod docs_page;

@@ -68,6 +68,7 @@ pub(crate) struct Setup {
     environment: Environment,
     store: Arc<dyn Store>,
     deadline: Option<Duration>,
+    is_trusted: bool,
 }
 
 impl Setup {
@@ -83,7 +84,14 @@ impl Setup {
             environment: Environment::without_variables(),
             store: Arc::new(MemoryStore::new("shenma:")),
             deadline: None,
+            is_trusted: true,
         }
+    }
+
+    /// Leaves the workspace as it is after a clone: nobody said that its settings can be trusted.
+    pub(crate) fn untrusted(mut self) -> Self {
+        self.is_trusted = false;
+        self
     }
 
     pub(crate) fn set(mut self, setting: impl Into<String>) -> Self {
@@ -134,7 +142,11 @@ impl Setup {
             self.environment.with_variable(StateDir::VARIABLE, self.directory.path().join("state"));
         let options =
             OpenOptions { root: Some(root), settings: self.settings, environment, ..OpenOptions::default() };
-        let workspace = Arc::new(open_trusted(&options).with_store(self.store));
+        if self.is_trusted {
+            trust_settings(&options);
+        }
+        let workspace = OpenWorkspace::open(&options, Path::new(".")).expect("the workspace opens");
+        let workspace = Arc::new(workspace.with_store(self.store));
         let (deadline, open_options) = (self.deadline, options);
         let engine = workspace.open_engine_with(None, |options| options.limits.deadline = deadline);
         let engine = engine.expect("the engine opens");
@@ -167,13 +179,6 @@ impl Setup {
             running: Some(running),
         }
     }
-}
-
-/// Opens a workspace whose settings the user trusts.
-fn open_trusted(options: &OpenOptions) -> OpenWorkspace {
-    let open = || OpenWorkspace::open(options, Path::new(".")).expect("the workspace opens");
-    trust_settings(options);
-    open()
 }
 
 /// Trusts the settings as they are in the files. Those that cannot be read stay as they are.
