@@ -167,10 +167,8 @@ impl Cassettes {
     /// Why there is no recorded answer: what differs from the request that is nearest.
     fn miss(&self, wanted: &RecordedRequest, has_others: bool, turn: usize) -> ModelError {
         if has_others {
-            let message = format!(
-                "answer {} to this request is not recorded; `hina test --record` records it",
-                turn + 1
-            );
+            let message =
+                format!("answer {} to this request is not recorded; `--record` records it", turn + 1);
             return ModelError::Miss { message, difference: None };
         }
         let text = crate::checks::pretty_json(&wanted.json);
@@ -178,11 +176,9 @@ impl Cassettes {
         let nearest =
             others.iter().max_by(|one, other| likeness(one, &text).total_cmp(&likeness(other, &text)));
         let (message, difference) = match nearest {
-            None => {
-                ("no answer to this request is recorded; `hina test --record` records one".to_owned(), None)
-            }
+            None => ("no answer to this request is recorded; `--record` records one".to_owned(), None),
             Some(nearest) => (
-                "the request differs from every recorded one; `hina test --record` records it".to_owned(),
+                "the request differs from every recorded one; `--record` records it".to_owned(),
                 Some(diff_lines(nearest, &text, "recorded", "request")),
             ),
         };

@@ -95,8 +95,7 @@ impl Snapshots {
         match (known, self.mode) {
             _ if is_same => Verdict::from_success(),
             (Some(known), SnapshotMode::WriteNew | SnapshotMode::Refuse) => {
-                let message =
-                    format!("it differs from the snapshot `{file}`; `hina test --update` accepts it");
+                let message = format!("it differs from the snapshot `{file}`; `--update` accepts it");
                 let difference = describe_difference(&known, text);
                 let shown = if difference.is_empty() {
                     crate::difference::diff_lines(&known, text, "snapshot", "actual")

@@ -127,7 +127,8 @@ def check_types(checks, python, tools, scratch):
     ).stdout.strip())
     environment = ["--python-executable", python]
     checks.check("mypy --strict", [tools / "bin/mypy", "--strict", *environment, HERE / "typed.py"], cwd=scratch)
-    sources = [package / name for name in ("__init__.py", "_errors.py", "_manager.py", "module.py", "langchain.py", "pytest_plugin.py")]
+    names = ["__init__.py", "_errors.py", "_manager.py", "module.py", "langchain.py", "pytest_plugin.py"]
+    sources = [package / name for name in names]
     checks.check("mypy --strict, the package", [tools / "bin/mypy", "--strict", *environment, *sources], cwd=scratch)
     settings = scratch / "pyrightconfig.json"
     settings.write_text('{"typeCheckingMode": "strict", "include": ["typed.py"]}')

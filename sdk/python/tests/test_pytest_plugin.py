@@ -80,7 +80,7 @@ def test_snapshots_are_written_compared_and_updated(project, pytester, monkeypat
     project.prompt("hello", "Hello\nthere")
     result = run_pytest(pytester)
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*it differs from the snapshot `all-of-it.txt`*", "-you", "+there"])
+    result.stdout.fnmatch_lines(["*it differs from the snapshot `all-of-it.txt`; `--hinagata-update` accepts it", "-you", "+there"])
     run_pytest(pytester, "--hinagata-update").assert_outcomes(passed=1)
     assert snapshot.read_text().strip() == "Hello\nthere"
 

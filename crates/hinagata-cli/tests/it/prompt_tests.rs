@@ -295,10 +295,7 @@ fn answers_are_recorded_once_and_replayed_without_a_key() {
     let provider = FakeProvider::start();
     let (code, text, _) = run_with(&root, &provider, &["test"]);
     assert_eq!(code, 1);
-    assert!(
-        text.contains("no answer to this request is recorded; `hina test --record` records one"),
-        "{text}"
-    );
+    assert!(text.contains("no answer to this request is recorded; `--record` records one"), "{text}");
     assert_eq!(provider.received().len(), 0, "nothing leaves the machine");
     provider.reply(Reply::Json(completion("Hello Ada")));
     let (code, text, errors) = run_with(&root, &provider, &["test", "--record"]);

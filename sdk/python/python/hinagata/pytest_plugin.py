@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from ._core import CaseFile
 
+#: Options of `hina test` that messages name, and what does the same here.
+_OPTIONS = {"`--update`": "`--hinagata-update`", "`--record`": "`hina test --record`"}
+
 _ENGINES: pytest.StashKey[dict[Path, Engine]] = pytest.StashKey()
 
 
@@ -102,7 +105,10 @@ class PromptCase(pytest.Item):
         """What did not hold, with places that editors open."""
         file, lines = self.nodeid.partition("::")[0], []
         for failure in result["failures"]:
-            lines.append(f"{file}:{failure['line']}:{failure['column']}: {failure['assertion']}: {failure['message']}")
+            message = failure["message"]
+            for theirs, ours in _OPTIONS.items():
+                message = message.replace(theirs, ours)
+            lines.append(f"{file}:{failure['line']}:{failure['column']}: {failure['assertion']}: {message}")
             lines.extend([failure["difference"]] if failure["difference"] else [])
         return "\n".join([*lines, *(f"warning: {warning}" for warning in result["warnings"])])
 
