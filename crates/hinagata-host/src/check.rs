@@ -1,12 +1,10 @@
 //! What a check of the prompts needs of an open workspace.
 
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
 
-use hinagata::{
-    Code, Diagnostic, Engine, Error, Hint, Place, SETTINGS_FILE, definition::UndefinedMode, ports::OnError,
-};
+use hinagata::{Code, Diagnostic, Engine, Error, SETTINGS_FILE, definition::UndefinedMode, ports::OnError};
 use hinagata_check::{CheckOptions, LevelRules, Models, ToolSpec};
-use hinagata_packs::{LOCK_FILE, LockCheck};
+use hinagata_packs::{LOCK_FILE, LockDrift, find_drifts};
 
 use crate::OpenWorkspace;
 
@@ -40,32 +38,10 @@ impl OpenWorkspace {
     /// In what the workspace differs from its lock, or why the lock cannot be compared; nothing without a lock.
     #[must_use]
     pub fn lock_problems(&self, engine: &Engine) -> Vec<Diagnostic> {
-        let path = self.root.path.join(LOCK_FILE);
-        if !path.exists() {
-            return Vec::new();
+        let definition_hash = |prompt: &str| engine.definition_hash(prompt).ok();
+        match find_drifts(&engine.catalog(), &self.settings, &definition_hash) {
+            Ok(drifts) => drifts.iter().map(LockDrift::to_diagnostic).collect(),
+            Err(error) => vec![Diagnostic::warning(LOCK_FILE, error.in_file(LOCK_FILE))],
         }
-        let text = fs::read_to_string(&path).unwrap_or_default();
-        let warning = |error: Error| Diagnostic::warning(LOCK_FILE, error.in_file(LOCK_FILE));
-        let check = match LockCheck::open(&self.root.path, &self.settings) {
-            Ok(check) => check,
-            Err(error) => return vec![warning(error)],
-        };
-        let mut differences = check.differences(&engine.catalog());
-        let locked = check.lock().prompts.iter().flatten();
-        differences.extend(locked.filter_map(|(id, hash)| match engine.definition_hash(id) {
-            Ok(now) if now == *hash => None,
-            Ok(_) => Some(format!("prompt `{id}` has other files than the locked ones")),
-            Err(_) => Some(format!("prompt `{id}` is locked, but cannot be used")),
-        }));
-        let place = |difference: &str| {
-            let name = difference.split('`').nth(1)?;
-            Some(Place::in_text(LOCK_FILE, &text, text.find(&format!("\"{name}\""))?))
-        };
-        let problem = |difference: String| {
-            let place = place(&difference).unwrap_or_else(|| Place::of_file(LOCK_FILE));
-            let error = Error::new(Code::Lock, difference).at(place);
-            warning(error.with_hint(Hint::SyncPacks.then(Hint::LockWorkspace)))
-        };
-        differences.into_iter().map(problem).collect()
     }
 }

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     fn new_case(name: &str, variables: Value) -> NewCase {
-        let variables = variables.as_object().cloned().expect("is an object");
+        let Value::Object(variables) = variables else { panic!("not an object: {variables}") };
         NewCase { name: name.to_owned(), variables, assertions: vec![json!({"snapshot": true})] }
     }
 

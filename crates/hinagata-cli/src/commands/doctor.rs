@@ -3,7 +3,7 @@
 use hinagata::{Approval, Catalog, Distrust, Library, Severity, TrustState};
 use hinagata_agent::Project;
 use hinagata_check::template_diagnostics;
-use hinagata_packs::{LOCK_FILE, LockCheck, LockDrift, find_drifts};
+use hinagata_packs::{LOCK_FILE, LockCheck};
 use serde_json::{Value, json};
 
 use crate::{
@@ -72,11 +72,7 @@ fn lock_diagnostics(
     catalog: &Catalog,
     engine: &hinagata::Engine,
 ) -> Vec<hinagata::Diagnostic> {
-    let hash = |prompt: &str| engine.definition_hash(prompt).ok();
-    let mut found: Vec<hinagata::Diagnostic> = match find_drifts(catalog, &workspace.host.settings, &hash) {
-        Ok(drifts) => drifts.iter().map(LockDrift::to_diagnostic).collect(),
-        Err(error) => return vec![hinagata::Diagnostic::error(LOCK_FILE, error)],
-    };
+    let mut found = workspace.host.lock_problems(engine);
     let check = LockCheck::open(catalog.root(), &workspace.host.settings);
     // Servers are asked only if somebody locked what they state.
     if let Some(check) = check.ok().filter(|check| !check.lock().tool_schemas.is_empty()) {

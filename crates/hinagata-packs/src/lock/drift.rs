@@ -121,7 +121,7 @@ impl LockCheck {
 
 /// In what the workspace of `catalog` differs from its lock, each with its place; nothing without a lock. Fetches nothing,
 /// and hashes no more than the files of models' tokenizers and of packs that changed. `definition_hash` is the SHA-256 of all
-/// files of a prompt; those that are locked are compared, unless it has none.
+/// files of a prompt, and `None` for one that cannot be used.
 ///
 /// # Errors
 /// Code `lock` if the lock is invalid; code `definition` if `[packs]` is invalid.
@@ -136,7 +136,13 @@ pub fn find_drifts(
     let check = LockCheck::open(catalog.root(), settings)?;
     let mut found = check.differences(catalog);
     for id in check.lock().prompts.iter().flatten().map(|(id, _)| id) {
-        found.extend(definition_hash(id).and_then(|hash| check.prompt_difference(id, &hash)));
+        found.extend(match definition_hash(id) {
+            Some(hash) => check.prompt_difference(id, &hash),
+            None => {
+                let message = format!("prompt `{id}` is locked, but cannot be used");
+                Some(LockDrift::new("prompt", id, message))
+            }
+        });
     }
     Ok(check.with_places(found))
 }
