@@ -18,7 +18,6 @@ use crate::{
         NAME_FUNCTION, NAME_TEST, SYNTAX_TEMPLATE, TEMPLATE_CYCLE, TEMPLATE_MISSING, TYPE_OPERATION,
         VARIABLE_UNDECLARED,
     },
-    editor::{Parsed, parse_tolerant},
     finding::Found,
     go::GoWalker,
     jinja::{ChildBlocks, JinjaWalker},
@@ -26,6 +25,7 @@ use crate::{
     probe::{GoProbe, JinjaProbe},
     shape::{Fields, Kinds, Shape},
     text::hidden_text,
+    tolerant::{Parsed, go_message, parse_tolerant},
 };
 
 /// Maximum number of findings about one prompt.
@@ -623,15 +623,6 @@ fn is_unknown_function(error: &Error) -> bool {
 /// Whether the place of an error is one of the checked template: probes that are written as text have their own.
 fn from_tree(error: &Error) -> bool {
     error.place().is_some_and(|place| place.template.is_empty())
-}
-
-/// The message without what Go puts before it.
-pub(crate) fn go_message(message: &str) -> String {
-    let Some(rest) = message.strip_prefix("template: ") else { return message.to_owned() };
-    match rest.split_once(">: ") {
-        Some((_, inner)) => inner.to_owned(),
-        None => rest.splitn(3, ':').last().unwrap_or(rest).trim_start().to_owned(),
-    }
 }
 
 /// Whether the message of an error is about the number or the names of arguments.

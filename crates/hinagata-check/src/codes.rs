@@ -402,8 +402,8 @@ codes! {
         [("demo/template.md", "---\nparameters:\n  page: {type: string, untrusted: true}\n---\n{{ role(\"system\") }}\nSummarize.\n{{ role(\"user\") }}\n{{ page }}\n")];
     TEST_FILE = "test.file", Warning,
         "The test file cannot be used",
-        "A file in the directory `tests` of a prompt is not valid YAML, or the prompt that it names does not exist. `hina \
-         test` fails.",
+        "A file in the directory `tests` of a prompt is not valid YAML, or the prompt that it names does not exist. Its \
+         cases cannot run.",
         [("demo/template.md", "x\n"), ("demo/tests/a.yaml", "prompt: dmeo\ntests:\n  - name: one\n")],
         [("demo/template.md", "x\n"), ("demo/tests/a.yaml", "prompt: demo\ntests:\n  - name: one\n")];
     TEST_VARIABLE = "test.variable", Warning,
@@ -440,8 +440,8 @@ codes! {
     LOCK_DRIFT = "lock.drift", Warning,
         "The workspace differs from its lock",
         "Packs, choices between candidates, tools, tokenizers or locked prompts are not those of `hinagata.lock`, or the \
-         lock cannot be read. With `--frozen`, commands fail. Run `hina pack sync` to get what is locked, or `hina lock` to \
-         lock what is here.",
+         lock cannot be read. With `--frozen`, commands fail. Synchronize the packs to get what is locked, or lock what is \
+         here.",
         [("../../../hinagata.toml", "[packs]\nteam = { dir = \"team\" }\n"),
          ("../../../hinagata.lock", EMPTY_LOCK)],
         [("../../../hinagata.toml", ""),

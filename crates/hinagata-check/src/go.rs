@@ -7,11 +7,12 @@ use hinagata_value::Error;
 use serde_json::{Map, Value as Json};
 
 use crate::{
-    check::{Check, Need, go_message, noun},
+    check::{Check, Need, noun},
     codes::{BRANCH_NEVER, TYPE_FORMAT, TYPE_OPERATION, TYPE_PATH, TYPE_PRINTED},
     level::Level,
     probe::{Outcome, has_samples, samples},
     shape::{Kinds, Shape},
+    tolerant::go_message,
 };
 
 /// Maximum number of combinations of samples.

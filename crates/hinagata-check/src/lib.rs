@@ -26,6 +26,7 @@ mod rules;
 mod shape;
 mod silence;
 mod text;
+mod tolerant;
 mod workspace;
 
 pub use check::{ParseCache, Report, Surroundings, ToolSpec, Variables, check_template};

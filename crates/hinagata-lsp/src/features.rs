@@ -116,7 +116,8 @@ pub(crate) fn answer_request(
             let at = offset(params.position);
             let found = describe_symbol(&snapshot.project, &snapshot.path, &document.text, at);
             Ok(found.map_or(Value::Null, |hover| {
-                let values = describe_values(snapshot, document, at);
+                let (project, previews) = (&snapshot.project, &snapshot.previews);
+                let values = describe_values(project, previews, (&snapshot.path, &document.text), at);
                 let text = values.into_iter().fold(hover.text, |text, values| format!("{text}\n\n{values}"));
                 json!({
                     "contents": {"kind": "markdown", "value": text},

@@ -9,8 +9,6 @@ use hinagata_check::editor::{Project, variable_path};
 use hinagata_test::find_cases;
 use serde_json::{Map, Value};
 
-use crate::{documents::Document, snapshot::Snapshot};
-
 /// The longest value that is shown, in characters.
 const LONGEST: usize = 200;
 /// The most prompts whose values are shown for a template that they share.
@@ -43,13 +41,17 @@ impl PreviewValues {
     }
 }
 
-/// The values of the variable at the byte `offset` of a document, in the prompts that use it, as Markdown.
-pub(crate) fn describe_values(snapshot: &Snapshot, document: &Document, offset: usize) -> Option<String> {
-    let project = &snapshot.project;
-    let path = variable_path(project, &snapshot.path, &document.text, offset)?;
-    let users = project.users_of(&snapshot.path);
+/// The values of the variable at the byte `offset` of the document `file`, in the prompts that use it, as Markdown.
+pub(crate) fn describe_values(
+    project: &Project,
+    previews: &PreviewValues,
+    (file, text): (&str, &str),
+    offset: usize,
+) -> Option<String> {
+    let path = variable_path(project, file, text, offset)?;
+    let users = project.users_of(file);
     let value_line = |source: &String| {
-        let (value, origin) = match snapshot.previews.find_value(source, &path) {
+        let (value, origin) = match previews.find_value(source, &path) {
             Some(value) => (value, "in the last preview".to_owned()),
             None => first_case_value(project, source, &path)?,
         };

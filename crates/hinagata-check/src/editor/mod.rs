@@ -1,7 +1,6 @@
 //! What editors ask about an open file: names that can be written at a place, what a name means, where it is defined and
 //! used. All offsets are bytes of the file.
 
-mod broken;
 mod builtins;
 mod complete;
 mod describe;
@@ -14,7 +13,7 @@ mod region;
 mod scope;
 mod symbol;
 
-pub use broken::{BrokenTag, Parsed, TolerantSource, parse_tolerant};
+pub use crate::tolerant::{BrokenTag, Parsed, TolerantSource, parse_tolerant};
 pub use complete::{Completion, CompletionItem, CompletionKind, complete_source};
 pub use describe::{Hover, SignatureHelp, call_signature, describe_symbol};
 pub use keys::describe_key;

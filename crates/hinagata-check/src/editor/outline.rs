@@ -5,9 +5,10 @@ use std::ops::Range;
 use hinagata_jinja::ast::{Stmt, StmtKind, TargetKind};
 use hinagata_template::Language;
 
+use crate::tolerant::find_tags;
+
 use super::{
-    Lines, Parsed, Project, Region, broken::find_tags, describe::kinds_text, region::owner_definition,
-    scope::jinja_locals,
+    Lines, Parsed, Project, Region, describe::kinds_text, region::owner_definition, scope::jinja_locals,
 };
 use crate::shape::Kinds;
 

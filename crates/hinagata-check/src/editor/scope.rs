@@ -6,8 +6,10 @@ use hinagata_jinja::ast::{
     Const, Expr, ExprKind, Param, PostfixOp, Stmt, StmtKind, Target, TargetKind, Template,
 };
 
-use super::broken::find_tags;
-use crate::shape::{Field, Fields, Kinds, Shape};
+use crate::{
+    shape::{Field, Fields, Kinds, Shape},
+    tolerant::find_tags,
+};
 
 /// The deepest nesting of blocks that is followed.
 const MAX_DEPTH: usize = 100;

@@ -8,10 +8,10 @@ use hinagata_value::{HighlightKind, HighlightToken, Limits};
 
 use super::{
     Lines, Parsed, Project, Region,
-    broken::find_tags,
     region::{DocumentFile, owner_definition},
     scope::{Local, LocalKind, Locals, go_scope, jinja_locals},
 };
+use crate::tolerant::find_tags;
 
 /// A name at a place.
 #[derive(Clone, Debug, PartialEq)]

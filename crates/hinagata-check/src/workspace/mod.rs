@@ -87,7 +87,13 @@ impl CheckOptions {
 #[must_use]
 pub fn template_diagnostics(catalog: &Catalog, options: &CheckOptions) -> Vec<Diagnostic> {
     let identity = |found: &Diagnostic| (found.source.clone(), found.error.message().to_owned());
-    let known: BTreeSet<_> = catalog.check().iter().chain(&options.more).map(identity).collect();
+    let of_catalog = catalog.check();
+    let mut known: BTreeSet<_> = of_catalog.iter().chain(&options.more).map(identity).collect();
+    // The catalog reports all problems of a definition as one.
+    for found in of_catalog {
+        let problems = prompt::split_problems(found.error);
+        known.extend(problems.iter().map(|error| (found.source.clone(), error.message().to_owned())));
+    }
     let findings = check_workspace(catalog, options);
     let reported = findings.iter().filter(|finding| finding.level != Level::Hint).map(Finding::to_diagnostic);
     reported.filter(|found| !known.contains(&identity(found))).collect()

@@ -489,26 +489,25 @@ fn untrusted_names(parameters: &Parameters) -> BTreeMap<String, &'static str> {
 }
 
 /// One error for each problem of a definition: one that has several tells the others in its details.
-fn split_problems(error: Error) -> Vec<Error> {
+pub(super) fn split_problems(error: Error) -> Vec<Error> {
     let problems = error.details().get("problems").and_then(Json::as_array).cloned().unwrap_or_default();
     let Some(place) = error.place().cloned().filter(|_| problems.len() > 1) else { return vec![error] };
     let number = |problem: &Json, key: &str| {
         problem[key].as_u64().and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
     };
-    let split = |(at, problem): (usize, &Json)| {
+    let split = |problem: &Json| {
         let message = problem["message"].as_str().unwrap_or_default().to_owned();
-        if at == 0 {
-            return error.clone().map_message(|_| message.clone());
-        }
         let (line, column) = (number(problem, "line"), number(problem, "column"));
-        let one =
-            Error::new(error.code(), message).at(Place { line, column, excerpt: None, ..place.clone() });
+        // The excerpt is that of the first problem.
+        let excerpt = place.excerpt.clone().filter(|_| line == place.line);
+        let place = Place { line, column, excerpt, ..place.clone() };
+        let one = Error::new(error.code(), message).at(place);
         match problem["hint"].as_str() {
             Some(hint) => one.with_hint(hint.to_owned()),
             None => one,
         }
     };
-    problems.iter().enumerate().map(split).collect()
+    problems.iter().map(split).collect()
 }
 
 /// Whether the definition declares a name of the engine.

@@ -194,5 +194,5 @@ fn reports_are_valid_sarif() {
     let report = read(&output.stdout);
     let problems: Vec<String> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
     assert!(problems.is_empty(), "{problems:#?}");
-    assert_eq!(report["runs"][0]["results"].as_array().map(Vec::len), Some(2), "{report:#}");
+    assert_eq!(report["runs"][0]["results"].as_array().map(Vec::len), Some(3), "{report:#}");
 }

@@ -142,7 +142,7 @@ fn run_selected(app: &App, engine: &Engine, entry: &Entry, selection: &Selection
             "too_large",
             format!("these are {count} cases; at most {MOST_CASES} run at once"),
         )
-        .with_hint("name a file or a case, or use `hina test`"));
+        .with_hint("name a file or a case"));
     }
     for file in &files {
         check_contexts(app, file)?;

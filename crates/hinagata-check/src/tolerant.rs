@@ -8,8 +8,6 @@ use hinagata_jinja::{Source, analyze_template, ast};
 use hinagata_template::{Analysis, Language, Options};
 use hinagata_value::{Budget, Error, Limits};
 
-use crate::check::go_message;
-
 /// The most tags that are set aside.
 const MOST: usize = 40;
 
@@ -134,7 +132,7 @@ fn is_about_open_blocks(error: &Error) -> bool {
 }
 
 /// The tags of a text: where each opens, and where it ends if it is closed before the next one opens.
-pub(super) fn find_tags(text: &str) -> Vec<(usize, usize, bool)> {
+pub(crate) fn find_tags(text: &str) -> Vec<(usize, usize, bool)> {
     let bytes = text.as_bytes();
     let mut tags = Vec::new();
     let mut at = 0;
@@ -282,6 +280,15 @@ fn closing_tags(language: Language, text: &str) -> String {
             Language::Go => "{{end}}".to_owned(),
         })
         .collect()
+}
+
+/// The message without what Go puts before it.
+pub(crate) fn go_message(message: &str) -> String {
+    let Some(rest) = message.strip_prefix("template: ") else { return message.to_owned() };
+    match rest.split_once(">: ") {
+        Some((_, inner)) => inner.to_owned(),
+        None => rest.splitn(3, ':').last().unwrap_or(rest).trim_start().to_owned(),
+    }
 }
 
 #[cfg(test)]
