@@ -120,7 +120,7 @@ await journey("a pack with a replacement is approved, and revoked when a file ch
   const pack = page.getByRole("article", { name: "Advanced Coding Prompts" });
   await pack.getByRole("region", { name: "All files" }).getByText("variables/code_metrics.py").click();
   await pack.getByText("def provide").waitFor();
-  await pack.getByRole("button", { name: /^Approve: 2 Python files, read_file, subprocess/ }).click();
+  await pack.getByRole("button", { name: /^Approve \(Python files: 2; read_file, subprocess/ }).click();
   const dialog = page.getByRole("dialog", { name: "Approve" });
   const question = dialog.getByRole("group", { name: /advanced_coding_system instead of coding_system/ });
   expect(await question.getByRole("radio", { name: "No" }).isChecked(), "the answer is not no by itself");
@@ -138,7 +138,7 @@ await journey("a pack with a replacement is approved, and revoked when a file ch
   const changes = pack.getByRole("region", { name: "Changes since approval" });
   await changes.getByText("And be kind.").waitFor();
   await until(async () => (await refersTo()) !== source, "the changed pack is no longer used");
-  await pack.getByRole("button", { name: /^Approve: 2 Python files/ }).click();
+  await pack.getByRole("button", { name: /^Approve \(Python files: 2/ }).click();
   // What was accepted before is said, and not asked again.
   await dialog.getByText("advanced_coding_system takes the place of coding_system, as you accepted before.").waitFor();
   expectEqual(await dialog.getByRole("group").count(), 0, "questions");
@@ -204,7 +204,7 @@ await journey(
     await files.getByText("prompts/sly/template.md", { exact: true }).click();
     await files.getByText(/Be kind\.⟦U\+E0052⟧/).waitFor();
 
-    const approve = pack.getByRole("button", { name: "Approve: 1 Python files, http_request" });
+    const approve = pack.getByRole("button", { name: "Approve (Python files: 1; http_request" });
     const dialog = page.getByRole("dialog", { name: "Approve" });
     await approve.click();
     await dialog.getByText(/^Hidden characters or secrets: \d/).waitFor();
