@@ -42,6 +42,8 @@ const QUESTION: &str = "What is wrong here?";
 
 pub(crate) fn contests(installer: &Installer) -> Result<Vec<Contest>> {
     let upstream = provider::start()?;
+    // An installation takes longer than a daemon keeps idle connections. If it fails, the peer says so later.
+    drop(installer.litellm());
     let stage = Stage::new(installer, "v1")?;
     let prompt = stage.root.join("user_data/shared/prompts/review");
     fs::create_dir_all(&prompt)?;
