@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 """Drives the packed extension in VS Code, which runs in Chromium without a screen; journey.mjs is what a person does.
 
-  run.py --cache DIRECTORY --is-installed
   run.py --cache DIRECTORY --hina PROGRAM [--pictures DIRECTORY]
 
 VS Code is the npm package `code-server`. It is installed into the cache directory, once for each state of package.json.
-With --is-installed, nothing is done: the exit code is 0 if it is there. The last line counts: "N passed, M failed, K
-skipped".
+The last line counts: "N passed, M failed, K skipped".
 """
 
 import argparse
@@ -123,12 +121,9 @@ def main():
     """Installs VS Code and drives it."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--cache", type=lambda name: pathlib.Path(name).resolve(), required=True)
-    arguments.add_argument("--hina", type=lambda name: pathlib.Path(name).resolve())
+    arguments.add_argument("--hina", type=lambda name: pathlib.Path(name).resolve(), required=True)
     arguments.add_argument("--pictures", type=lambda name: pathlib.Path(name).resolve())
-    arguments.add_argument("--is-installed", action="store_true")
     given = arguments.parse_args()
-    if given.is_installed:
-        sys.exit(not (place_of(given.cache) / "complete").exists())
     vsix, said = pack_extension(given.cache)
     if vsix is None:
         sys.exit(f"the extension cannot be packed:\n{said}")
