@@ -66,8 +66,8 @@ impl Packs {
     ///
     /// # Errors
     /// Code `not_found` if `source` does not exist; code `definition` if it is not a pack or contains what no pack may
-    /// contain; code `lock` if it must have the locked files and has others; code `conflict` if a pack with that name exists and `replace` is not set; code `store` if it cannot be
-    /// written. An error changes nothing.
+    /// contain; code `lock` if it must have the locked files and has others; code `conflict` if a pack with that name
+    /// exists and `replace` is not set; code `store` if it cannot be written. An error changes nothing.
     pub fn install(&mut self, source: &Path, options: &InstallOptions) -> Result<InstalledPack> {
         let packs = directory_beneath(self.catalog.root(), PACKS)?;
         let writer = Writer::lock(&packs, LOCK, Readers::AsUsual)?;
@@ -108,7 +108,9 @@ impl Packs {
         }
         let replaced = before
             .then(|| ReplacedPack { version: read_manifest(&place).ok().map(|manifest| manifest.version) });
-        self.keep_version(&id, &top, &tree)?;
+        if before {
+            self.keep_version(&id, &place)?;
+        }
         place_pack(writer, &top, &place, before).map_err(|error| io_error("written", &place, error))?;
         Ok((id, replaced, tree))
     }

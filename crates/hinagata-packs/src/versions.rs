@@ -1,7 +1,6 @@
 //! Versions of a pack on this machine, to compare what they render. Nothing is fetched and nothing is approved.
 //!
-//! Every version that is installed is kept in the state directory, so that it can be compared after another one took
-//! its place:
+//! A version that another one replaces is kept in the state directory, so that they can be compared:
 //!
 //! ```text
 //! versions/<SHA-256 of the name of the pack>/<SHA-256 over all files>/
@@ -15,7 +14,7 @@ use std::{
 
 use hinagata_catalog::{
     PackId,
-    pack::{PackLimits, tree_digest},
+    pack::{PackLimits, tree_digest, walk_pack},
 };
 use hinagata_document::{Code, Digest, Error, Reason, Result};
 use hinagata_workspace::{
@@ -257,19 +256,24 @@ impl Packs {
         workspace.join(VERSIONS).join(state::hash_key(id.as_str().as_bytes()))
     }
 
-    /// Keeps the files of a pack that takes its place now.
-    pub(crate) fn keep_version(&self, id: &PackId, top: &Path, tree: &Digest) -> Result<()> {
-        let directory = self.versions_of(id);
-        let place = directory.join(tree.to_string());
-        if place.is_dir() {
+    /// Keeps the files of a pack that another version replaces now. Files that no pack may have are no version.
+    pub(crate) fn keep_version(&self, id: &PackId, installed: &Path) -> Result<()> {
+        if !walk_pack(installed, &PackLimits::DEFAULT).refused.is_empty() {
             return Ok(());
         }
-        let failed = |error| io_error("written", &place, error);
-        write::make_directory(&directory, Readers::Owner).map_err(failed)?;
+        let directory = self.versions_of(id);
         let new = directory.join(NEW);
+        let failed = |error| io_error("written", &new, error);
+        write::make_directory(&directory, Readers::Owner).map_err(failed)?;
         remove_if_present(&new).map_err(failed)?;
         let mut unpacker = Unpacker::new(&new, &PackLimits::DEFAULT)?;
-        crate::copy::unpack_directory(top, &mut unpacker)?;
+        crate::copy::unpack_directory(installed, &mut unpacker)?;
+        let mut files = unpacker.into_files();
+        files.remove(SIGNATURE_FILE);
+        let place = directory.join(tree_digest(&files).to_string());
+        if place.is_dir() {
+            return remove_if_present(&new).map_err(failed);
+        }
         fs::rename(&new, &place).map_err(failed)?;
         let kept = list_kept(&directory);
         for (old, _) in kept.iter().take(kept.len().saturating_sub(MOST_KEPT)) {

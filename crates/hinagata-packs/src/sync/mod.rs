@@ -230,7 +230,9 @@ impl Packs {
             let change = match &pack.staged {
                 None => SyncChange::Unchanged,
                 Some(top) => {
-                    self.keep_version(&PackId::new(&pack.id), top, &pack.locked.tree)?;
+                    if exists {
+                        self.keep_version(&PackId::new(&pack.id), &place)?;
+                    }
                     place_pack(&writer, top, &place, exists)
                         .map_err(|error| io_error("written", &place, error))?;
                     self.state_of(&PackId::new(&pack.id)).clear_rejection()?;
