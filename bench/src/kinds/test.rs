@@ -85,9 +85,8 @@ fn promptfoo(installer: &Installer, place: &Path) -> Result<Box<dyn Side>> {
     let template = TEMPLATE.trim_end();
     let config = format!("prompts:\n- {template:?}\nproviders: [echo]\ntests:\n{}", cases_text(""));
     fs::write(root.join("promptfooconfig.yaml"), config)?;
-    let version = String::from_utf8_lossy(&printed(with_settings(&program, &root).arg("--version"))?)
-        .trim()
-        .to_owned();
+    let version =
+        String::from_utf8_lossy(&printed(with_settings(&program, &root).arg("--version"))?).trim().to_owned();
     let results = root.join("results.json");
     let output = results.clone();
     let command = move || {
