@@ -41,7 +41,9 @@ def main():
     from litellm.proxy.proxy_server import app  # reads the variables above
 
     listener = socket.create_server(("127.0.0.1", 0))
-    Server(uvicorn.Config(app, log_level="error", access_log=False)).run(sockets=[listener])
+    # Connections stay open while others are measured.
+    config = uvicorn.Config(app, log_level="error", access_log=False, timeout_keep_alive=600)
+    Server(config).run(sockets=[listener])
 
 
 main()
