@@ -88,7 +88,7 @@ struct Candidate {
 enum Origin {
     Installed,
     Approved,
-    /// Kept since it was installed, with the SHA-256 over all files.
+    /// Kept since another one replaced it, with the SHA-256 over all files.
     Kept(PathBuf, Digest),
     /// A directory or an archive.
     Path(PathBuf, Option<Digest>),
@@ -96,7 +96,7 @@ enum Origin {
 }
 
 impl Packs {
-    /// The files of a version of a pack: installed, approved, or kept since it was installed; otherwise from the source
+    /// The files of a version of a pack: installed, approved, or kept since it was replaced; otherwise from the source
     /// of the pack, if that is on this machine. `source` reads local git repositories.
     ///
     /// # Errors
